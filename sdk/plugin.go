@@ -100,3 +100,12 @@ func (f *Factory) With(capabilities ...string) *Factory {
 	f.facet.Capabilities = append(f.facet.Capabilities, capabilities...)
 	return f
 }
+
+// Problem is one fault of a configuration: where it is, what was found and what
+// was expected. ParseConfig reports all of them at once.
+type Problem struct {
+	Path     string
+	Found    string
+	Expected string
+	Message  string
+}
