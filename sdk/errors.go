@@ -42,6 +42,19 @@ type Fault struct {
 	Message    string // operation and object, what was found, what was expected
 	Retryable  bool
 	Suggestion string // what to do
+	Claimant   *Claimant
+}
+
+// Claimant is who owns a target, as its bookkeeping row says. Faults with
+// CodeFenced and CodeForeignClaim carry it, so that an execution that was fenced
+// can name the other one in its overlap record even where it cannot reach the
+// other's store.
+type Claimant struct {
+	Execution string // executionId
+	Epoch     uint64
+	TaskUID   string
+	StoreUID  string
+	Worker    string // where the target stores it
 }
 
 // Error returns message and suggestion.
