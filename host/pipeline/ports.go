@@ -2,11 +2,16 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/wire"
 )
+
+// ErrDied is wrapped by the errors of streams and calls when the connector's
+// process or module ended while it was at work.
+var ErrDied = errors.New("connector died")
 
 // Source is the reader as the pipeline sees it: a plugin process, a WASM module
 // or a test double. Calls other than Durable come one at a time.
@@ -64,6 +69,8 @@ type Stage interface {
 type Progress interface {
 	Load(ctx context.Context, writer string) (*sdk.Claimed, error)
 	Save(ctx context.Context, writer string, p *Saved) error
+	// Reserve moves the writer's version ceiling to at least want and returns it.
+	Reserve(ctx context.Context, writer string, want uint64) (uint64, error)
 }
 
 // Saved is one step of progress of a writer, stored as a whole.

@@ -103,6 +103,7 @@ type (
 		SetAside       []sdk.DeadLetter
 		Dropped        []uint64
 		Drain          bool
+		Split          bool
 		Lanes          []int64
 	}
 	WriteReply struct {
