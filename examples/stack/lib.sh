@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by mysql.sh and mariadb.sh; sourced, not run. The caller sets NAME,
 # DEFAULT_PORT and the functions install_server, server_version, init_data,
 # server_command and client_command, then calls stack_main "$@".
@@ -78,6 +79,7 @@ with_lock() {
 start_time() { # start_time PID: field 22, counted after the closing bracket of the name
 	local stat
 	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	# shellcheck disable=SC2086
 	set -- ${stat##*) }
 	[ "$1" != Z ] || return 1
 	printf '%s\n' "${20}"
@@ -99,8 +101,8 @@ print_facts() {
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 free_port() { # below the range that the kernel hands out for outgoing connections
-	local p i
-	for i in $(seq 50); do
+	local p _
+	for _ in $(seq 50); do
 		p=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
 		port_is_free "$p" && { printf '%s\n' "$p"; return; }
 	done
@@ -137,8 +139,8 @@ start_locked() {
 	disown "$PID"
 	printf '%s %s %s %s\n' "$PID" "$(start_time "$PID")" "$PORT" "$SOCKET" >"$DIR/pid" ||
 		die "the server ended at once; see $DIR/server.log"
-	local i
-	for i in $(seq 600); do
+	local _
+	for _ in $(seq 600); do
 		load_pid || { tail -20 "$DIR/server.log" >&2; rm -f "$DIR/pid"; die "the server ended while starting; see $DIR/server.log"; }
 		client_command
 		if "${CLIENT[@]}" -e 'DO 1' >/dev/null 2>&1; then
@@ -153,9 +155,9 @@ start_locked() {
 
 stop_locked() {
 	load_pid || { say "not running in $DIR"; rm -f "$DIR/pid"; return 0; }
-	local i
+	local _
 	kill -TERM "$PID"
-	for i in $(seq 600); do
+	for _ in $(seq 600); do
 		load_pid || { rm -f "$DIR/pid"; return 0; }
 		sleep 0.1
 	done

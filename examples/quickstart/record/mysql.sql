@@ -1,6 +1,7 @@
 -- What the MySQL recordings contain. record.sh runs the sections that a recording
 -- names, each in a session of its own; a section needs nothing of another one unless
--- it says so. Every section keeps to schemas of its own.
+-- it says so. Every section keeps to schemas of its own. The MariaDB recordings take
+-- the sections that mariadb.sql does not have from here.
 
 -- section numbers
 SET NAMES utf8mb4; SET time_zone = '+00:00'; SET sql_mode = '';
@@ -60,6 +61,11 @@ INSERT INTO bits VALUES
    4611686018427387905, 9223372036854775809),
   (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 
+-- section mysqltypes
+-- What MariaDB 10.11 does not have.
+SET NAMES utf8mb4; CREATE DATABASE mysqltypes; USE mysqltypes;
+CREATE TABLE wide_chars (id INT PRIMARY KEY, v VARCHAR(40) CHARACTER SET gb18030, c CHAR(10) CHARACTER SET gb18030);
+INSERT INTO wide_chars VALUES (1, '中文€😀', '😀'), (2, '', NULL);
 CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(4), w VECTOR);
 INSERT INTO vectors VALUES
   (1, STRING_TO_VECTOR('[1, -2.5, 3.25e10, 0]'), STRING_TO_VECTOR('[0.1]')),
@@ -128,18 +134,18 @@ CREATE TABLE charsets (
   id INT PRIMARY KEY,
   u4 VARCHAR(40) CHARACTER SET utf8mb4, u4bin VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, u3 VARCHAR(40) CHARACTER SET utf8mb3,
   l1 VARCHAR(40) CHARACTER SET latin1, l2 VARCHAR(40) CHARACTER SET latin2, a VARCHAR(40) CHARACTER SET ascii,
-  gbk VARCHAR(40) CHARACTER SET gbk, gb18030 VARCHAR(40) CHARACTER SET gb18030, gb2312 VARCHAR(40) CHARACTER SET gb2312, big5 VARCHAR(40) CHARACTER SET big5,
+  gbk VARCHAR(40) CHARACTER SET gbk, gb2312 VARCHAR(40) CHARACTER SET gb2312, big5 VARCHAR(40) CHARACTER SET big5,
   sjis VARCHAR(40) CHARACTER SET sjis, ujis VARCHAR(40) CHARACTER SET ujis, euckr VARCHAR(40) CHARACTER SET euckr,
   cp1251 VARCHAR(40) CHARACTER SET cp1251, koi8r VARCHAR(40) CHARACTER SET koi8r,
   ucs2 VARCHAR(40) CHARACTER SET ucs2, utf16 VARCHAR(40) CHARACTER SET utf16, utf16le VARCHAR(40) CHARACTER SET utf16le, utf32 VARCHAR(40) CHARACTER SET utf32,
   cgbk CHAR(10) CHARACTER SET gbk, cucs2 CHAR(10) CHARACTER SET ucs2, tl1 TEXT CHARACTER SET latin1, tgbk TEXT CHARACTER SET gbk, tutf16 MEDIUMTEXT CHARACTER SET utf16);
 INSERT INTO charsets VALUES
-  (1, 'grün 日本 😀', 'A a Ä', 'žluť 男', 'é € ß ÿ', 'Łódź', 'plain', '中文测试', '中文€😀', '中文', '繁體字', 'テスト', 'テスト', '한국어', 'Привет', 'Привет',
+  (1, 'grün 日本 😀', 'A a Ä', 'žluť 男', 'é € ß ÿ', 'Łódź', 'plain', '中文测试', '中文', '繁體字', 'テスト', 'テスト', '한국어', 'Привет', 'Привет',
    'ucs2 中文', 'utf16 😀', 'le 😀', '32 😀', '中文', '中文', 'é € ß', '中文测试', 'utf16 😀 中文'),
-  (2, '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', ''),
-  (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+  (2, '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', '', ''),
+  (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
   -- 0x8140 style codes whose second byte is a backslash or a quote in ASCII.
-  (4, 'x', 'x', 'x', 'x', 'x', 'x', _gbk 0x815C8140, 'x', 'x', _big5 0xA55C, _sjis 0x835C, 'x', 'x', 'x', 'x', 'x', 'x', 'x', 'x', _gbk 0x815C, 'x', 'x', _gbk 0x815C, 'x');
+  (4, 'x', 'x', 'x', 'x', 'x', 'x', _gbk 0x815C8140, 'x', _big5 0xA55C, _sjis 0x835C, 'x', 'x', 'x', 'x', 'x', 'x', 'x', 'x', _gbk 0x815C, 'x', 'x', _gbk 0x815C, 'x');
 UPDATE charsets SET l1 = 'ÀÿŒ', gbk = '改', u4 = '👩‍👩‍👧‍👦' WHERE id = 1;
 
 CREATE TABLE strings (id INT PRIMARY KEY, c CHAR(10), c255 CHAR(255), v VARCHAR(10), v255 VARCHAR(255) CHARACTER SET latin1, v256 VARCHAR(256) CHARACTER SET latin1, v300 VARCHAR(300), t TEXT);
@@ -190,12 +196,12 @@ INSERT INTO `客户` VALUES (1, 'Иван', 1, 2, 3, 4), (2, '李', NULL, NULL, 
 UPDATE `客户` SET `имя` = 'Пётр' WHERE `编号` = 1;
 
 -- section large
--- Values past 65535 bytes: lengths of three and four bytes.
+-- A value past 65535 bytes: its length takes three bytes, its event is far above the usual size.
 SET NAMES utf8mb4; SET sql_mode = '';
 CREATE DATABASE large CHARACTER SET utf8mb4; USE large;
 CREATE TABLE lobs (id INT PRIMARY KEY, mb MEDIUMBLOB, lt LONGTEXT CHARACTER SET latin1, j JSON);
 INSERT INTO lobs (id, mb) VALUES (1, REPEAT(X'00FFA5', 22000));
-INSERT INTO lobs (id, lt) VALUES (2, REPEAT('0123456789abcdef', 4200));
+INSERT INTO lobs (id, lt) VALUES (2, REPEAT('0123456789abcdef', 40));
 
 -- section json
 SET NAMES utf8mb4; SET time_zone = '+00:00'; SET sql_mode = '';
@@ -255,9 +261,6 @@ INSERT INTO shapes VALUES
    ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(0 0,1 1))')),
   (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
   (3, ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))', 3857), ST_GeomFromText('POINT(1e300 -1e-300)'), NULL, NULL, NULL, NULL, NULL, ST_GeomFromText('GEOMETRYCOLLECTION EMPTY'));
-CREATE TABLE places (id INT PRIMARY KEY, location POINT NOT NULL SRID 4326, name VARCHAR(20), SPATIAL KEY (location));
-INSERT INTO places VALUES (1, ST_GeomFromText('POINT(48.2 16.37)', 4326), 'Wien'), (2, ST_GeomFromText('POINT(0 0)', 4326), 'null island');
-UPDATE places SET location = ST_GeomFromText('POINT(-33.9 151.2)', 4326), name = 'Sydney' WHERE id = 2;
 
 -- section columns
 -- Columns that a reader sees in the event but a plain SELECT does not show, and the other way round.
@@ -273,17 +276,6 @@ CREATE TABLE invisibles (id INT PRIMARY KEY, a INT, secret VARCHAR(10) INVISIBLE
 INSERT INTO invisibles VALUES (1, 10, 100);
 INSERT INTO invisibles (id, a, secret, z) VALUES (2, 20, 'shown', 200);
 UPDATE invisibles SET secret = 'changed' WHERE id = 1;
-CREATE TABLE functional (id INT PRIMARY KEY, phone VARCHAR(20), city VARCHAR(20), KEY k ((RIGHT(phone, 4))), UNIQUE KEY u ((LOWER(city))));
-INSERT INTO functional VALUES (1, '18606520112', 'Graz'), (2, '18606520113', NULL), (3, NULL, 'Linz');
-UPDATE functional SET phone = '18606529999' WHERE id = 1;
-DELETE FROM functional WHERE id = 3;
-ALTER TABLE functional ADD COLUMN extra INT;
-INSERT INTO functional VALUES (4, '1234567', 'Wels', 4);
-SET sql_generate_invisible_primary_key = ON;
-CREATE TABLE gipk (a INT, b VARCHAR(10));
-SET sql_generate_invisible_primary_key = OFF;
-INSERT INTO gipk VALUES (1, 'x'), (1, 'x'), (NULL, NULL);
-DELETE FROM gipk WHERE a = 1 LIMIT 1;
 CREATE TABLE defaults (id INT PRIMARY KEY, v INT DEFAULT 7, d DATETIME DEFAULT '2020-01-02 03:04:05', u VARCHAR(36) DEFAULT (REPEAT('u', 3)), j JSON DEFAULT (JSON_ARRAY(1)));
 INSERT INTO defaults (id) VALUES (1);
 INSERT INTO defaults VALUES (2, NULL, NULL, NULL, NULL);
@@ -296,6 +288,24 @@ UPDATE parts SET region = 15 WHERE id = 1;
 DELETE FROM parts WHERE id = 3;
 ALTER TABLE parts TRUNCATE PARTITION p2;
 INSERT INTO parts VALUES (4, 50, 'd');
+
+-- section hidden
+-- Columns that no SHOW CREATE TABLE lists, and a fixed SRID.
+SET NAMES utf8mb4; CREATE DATABASE hidden CHARACTER SET utf8mb4; USE hidden;
+CREATE TABLE functional (id INT PRIMARY KEY, phone VARCHAR(20), city VARCHAR(20), KEY k ((RIGHT(phone, 4))), UNIQUE KEY u ((LOWER(city))));
+INSERT INTO functional VALUES (1, '18606520112', 'Graz'), (2, '18606520113', NULL), (3, NULL, 'Linz');
+UPDATE functional SET phone = '18606529999' WHERE id = 1;
+DELETE FROM functional WHERE id = 3;
+ALTER TABLE functional ADD COLUMN extra INT;
+INSERT INTO functional VALUES (4, '1234567', 'Wels', 4);
+SET sql_generate_invisible_primary_key = ON;
+CREATE TABLE gipk (a INT, b VARCHAR(10));
+SET sql_generate_invisible_primary_key = OFF;
+INSERT INTO gipk VALUES (1, 'x'), (1, 'x'), (NULL, NULL);
+DELETE FROM gipk WHERE a = 1 LIMIT 1;
+CREATE TABLE places (id INT PRIMARY KEY, location POINT NOT NULL SRID 4326, name VARCHAR(20), SPATIAL KEY (location));
+INSERT INTO places VALUES (1, ST_GeomFromText('POINT(48.2 16.37)', 4326), 'Wien'), (2, ST_GeomFromText('POINT(0 0)', 4326), 'null island');
+UPDATE places SET location = ST_GeomFromText('POINT(-33.9 151.2)', 4326), name = 'Sydney' WHERE id = 2;
 
 -- section keys
 SET NAMES utf8mb4; SET sql_mode = '';
@@ -356,8 +366,8 @@ UPDATE parent SET id = 9 WHERE id = 1;
 SET NAMES utf8mb4; SET sql_mode = '';
 CREATE DATABASE stmts CHARACTER SET utf8mb4; USE stmts;
 CREATE TABLE many (id INT PRIMARY KEY, v VARCHAR(60), n INT);
--- One statement of 400 rows: several row events, the last one flagged as the end of the statement.
-INSERT INTO many WITH RECURSIVE seq(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 400) SELECT n, CONCAT('row ', n, ' ', REPEAT(CHAR(97 + n % 26), n % 40)), n * n % 97 FROM seq;
+-- One statement of 300 rows: several row events, the last one flagged as the end of the statement.
+INSERT INTO many WITH RECURSIVE seq(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 300) SELECT n, CONCAT('row ', n, ' ', REPEAT(CHAR(97 + n % 26), n % 40)), n * n % 97 FROM seq;
 UPDATE many SET n = n + 1000 WHERE id % 3 = 0;
 DELETE FROM many WHERE id % 5 = 0;
 CREATE TABLE copy AS SELECT id, n FROM many WHERE id < 20;
@@ -367,14 +377,18 @@ UPDATE many SET v = 'triggered' WHERE id BETWEEN 1 AND 4;
 -- Two tables in one statement.
 UPDATE many m JOIN copy c ON m.id = c.id SET m.n = -1, c.n = -2 WHERE m.id IN (6, 7);
 DELETE m, c FROM many m JOIN copy c ON m.id = c.id WHERE m.id IN (8, 9);
-SET SESSION binlog_rows_query_log_events = ON;
-INSERT INTO many VALUES (1001, 'with its query', 1) /* the text travels too */;
-UPDATE many SET v = 'with its query ä' WHERE id = 1001;
-SET SESSION binlog_rows_query_log_events = OFF;
 CREATE TEMPORARY TABLE scratch (id INT); INSERT INTO scratch VALUES (1); INSERT INTO many SELECT 1002, 'from scratch', id FROM scratch; DROP TEMPORARY TABLE scratch;
 CREATE USER reader@localhost IDENTIFIED BY 'not-a-secret'; GRANT SELECT ON stmts.* TO reader@localhost; DROP USER reader@localhost;
 CREATE VIEW few AS SELECT id FROM many WHERE id < 10;
 INSERT IGNORE INTO many VALUES (1, 'ignored', 0), (1003, 'kept', 0);
+
+-- section rowsquery
+-- After statements: the text of the statement travels with the rows.
+SET NAMES utf8mb4; USE stmts;
+SET SESSION binlog_rows_query_log_events = ON;
+INSERT INTO many VALUES (1001, 'with its query', 1) /* the text travels too */;
+UPDATE many SET v = 'with its query ä' WHERE id = 1001;
+SET SESSION binlog_rows_query_log_events = OFF;
 
 -- section tx
 SET NAMES utf8mb4; SET sql_mode = '';
@@ -476,11 +490,11 @@ INSERT INTO customers
     CONCAT('user', n, '@example.org'), IF(n % 6 = 0, NULL, CONCAT('+43 660 ', LPAD(n * 7919 % 1000000, 6, '0'))), ELT(1 + (n % 10 > 6) + (n % 10 > 8), 'basic', 'silver', 'gold'),
     TIMESTAMP('2024-03-01 08:00:00') + INTERVAL n * 61 MINUTE, IF(n % 4 = 0, NULL, JSON_OBJECT('newsletter', n % 2 = 0, 'lang', ELT(1 + n % 3, 'de', 'en', 'fr'), 'sizes', JSON_ARRAY(n % 5, n % 7))) FROM seq;
 INSERT INTO orders
-  WITH RECURSIVE seq(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 220)
+  WITH RECURSIVE seq(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 160)
   SELECT n, 1 + n * 31 % 120, 'paid', 0, TIMESTAMP('2024-03-10 09:00:00.000') + INTERVAL n * 7 MINUTE + INTERVAL n * 137 % 1000 * 1000 MICROSECOND, IF(n % 9 = 0, 'gift wrap, please', NULL) FROM seq;
 INSERT INTO order_items
-  WITH RECURSIVE seq(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 500)
-  SELECT 1 + n % 220, 1 + n DIV 220, 1 + n * 13 % 24, 1 + n % 3, (SELECT price FROM products p WHERE p.id = 1 + n * 13 % 24) FROM seq;
+  WITH RECURSIVE seq(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM seq WHERE n < 360)
+  SELECT 1 + n % 160, 1 + n DIV 160, 1 + n * 13 % 24, 1 + n % 3, (SELECT price FROM products p WHERE p.id = 1 + n * 13 % 24) FROM seq;
 UPDATE orders o JOIN (SELECT order_id, SUM(quantity * price) AS s FROM order_items GROUP BY order_id) i ON i.order_id = o.id SET o.total = i.s;
 DELIMITER //
 CREATE PROCEDURE trade(IN n INT)
@@ -504,7 +518,7 @@ BEGIN
   END WHILE;
 END//
 DELIMITER ;
-CALL trade(50);
+CALL trade(40);
 DROP PROCEDURE trade;
 UPDATE customers SET tier = 'gold', preferences = JSON_SET(preferences, '$.vip', TRUE) WHERE id % 20 = 1;
 UPDATE orders SET status = 'cancelled' WHERE id % 40 = 0;

@@ -66,7 +66,7 @@ record() {
 		case $s in
 		/) client -e 'FLUSH BINARY LOGS' ;;
 		+) cp "$WORK/$SERVER/data/$name.000001" "$OUT/$name-inuse.000001" ;;
-		*) section "$HERE/$SERVER.sql" "$s" >"$WORK/section.sql"
+		*) section "$HERE/$SERVER.sql" "$s" >"$WORK/section.sql" || section "$HERE/mysql.sql" "$s" >"$WORK/section.sql"
 			client <"$WORK/section.sql" >"$WORK/section.out" || { printf 'section %s of %s ended with an error\n' "$s" "$name" >&2; exit 1; } ;;
 		esac
 	done
@@ -105,19 +105,36 @@ SERVER=mysql
 RESET='RESET BINARY LOGS AND GTIDS'
 GTIDS='@@global.gtid_executed'
 BASE=(--server-id=97)
-record mysql97 'Row image FULL, row metadata FULL, GTIDs, three files: every column type, the shop of the demo, then keys, statements, transactions and schema changes.' \
-	'shop numbers times text / json geo columns keys statements / tx xa ddl large'
+record mysql97 'Row image FULL, row metadata FULL, GTIDs, three files: every column type, the shop of the demo, then keys (cascades of foreign keys are in the log), statements, transactions and schema changes.' \
+	'shop numbers mysqltypes times text / json geo columns hidden keys statements rowsquery / tx xa ddl large'
 record mysql97-compressed 'Transactions compressed with zstd; one session switches it off and on.' \
 	'numbers text largejson session_compression / large keys' --binlog-transaction-compression=ON
 record mysql97-minimal 'Row metadata MINIMAL (no column names, no signs of key, ENUM labels absent), row image FULL.' \
-	'numbers text geo columns keys' --binlog-row-metadata=MINIMAL
-record mysql97-imageminimal 'Row image MINIMAL, row metadata FULL.' 'images columns keys' --binlog-row-image=MINIMAL
+	'numbers mysqltypes times text geo columns hidden keys' --binlog-row-metadata=MINIMAL
+record mysql97-imageminimal 'Row image MINIMAL, row metadata FULL.' 'images columns hidden keys' --binlog-row-image=MINIMAL
 record mysql97-imagenoblob 'Row image NOBLOB, row metadata FULL.' 'images' --binlog-row-image=NOBLOB
 record mysql97-minimalboth 'Row image MINIMAL and row metadata MINIMAL.' 'images' --binlog-row-image=MINIMAL --binlog-row-metadata=MINIMAL
 record mysql97-partialjson 'Updates of JSON columns as differences (PARTIAL_UPDATE_ROWS), at the end with a minimal image too.' 'partialjson partialmix'
 record mysql97-tagged 'Tagged GTIDs beside plain ones, foreign ones with gaps, an empty transaction.' 'tagged / session_compression'
-record mysql97-nogtid 'GTIDs off, no checksums: anonymous transactions over two engines, changes in STATEMENT format. The second file set, -inuse, was copied while the server wrote it.' \
+record mysql97-nogtid 'GTIDs off, no checksums: anonymous transactions over two engines, changes in STATEMENT format. The file -inuse was copied while the server wrote it. STATEMENT changes are in the tables, not in rows of the log.' \
 	'mixed + statementformat' --gtid-mode=OFF --enforce-gtid-consistency=OFF --binlog-checksum=NONE
 record mysql97-open 'Checksums on; -inuse was copied while the server wrote it, so its first event is flagged as in use.' 'mixed +' --gtid-mode=OFF --enforce-gtid-consistency=OFF
+
+SERVER=mariadb
+RESET='RESET MASTER'
+GTIDS='@@global.gtid_binlog_state'
+BASE=(--server-id=1011)
+record mariadb1011 'Row image FULL, row metadata FULL, two files: every column type, the shop of the demo, versioned tables, sequences, transactions and schema changes. InnoDB carries out cascades of foreign keys below the log, so the children in schema fk differ from what the log gives.' \
+	'shop numbers times text json geo natives / columns versioned sequences keys statements tx xa ddl twophase'
+record mariadb1011-nolog 'Row metadata NO_LOG, the default: no names, no keys, no signs. Cascades: see mariadb1011.' 'numbers text natives / keys' --binlog-row-metadata=NO_LOG
+record mariadb1011-minimal 'Row metadata MINIMAL: signs and character sets, no names.' 'numbers text natives' --binlog-row-metadata=MINIMAL
+record mariadb1011-compressed 'Rows and statements compressed with zlib (log_bin_compress) from 10 bytes on.' \
+	'numbers json natives / large statements' --log-bin-compress=ON --log-bin-compress-min-len=10
+record mariadb1011-imageminimal 'Row image MINIMAL, row metadata FULL.' 'images' --binlog-row-image=MINIMAL
+record mariadb1011-imagenoblob 'Row image NOBLOB, row metadata FULL.' 'images' --binlog-row-image=NOBLOB
+record mariadb1011-domains 'Several GTID domains and server ids in two files.' 'domains / domains2'
+record mariadb1011-mixed 'Transactions over two engines, changes in STATEMENT format (in the tables, not in rows of the log), no checksums. The file -inuse was copied while the server wrote it.' \
+	'mixed + statementformat' --binlog-checksum=NONE
+record mariadb1011-oldtimes 'DATETIME, TIME and TIMESTAMP in the layout before MySQL 5.6.' 'oldtimes' --mysql56-temporal-format=OFF
 
 index >"$OUT/INDEX.md"
