@@ -110,7 +110,8 @@ type TargetScanner interface {
 type Transform interface {
 	Connector
 	// Schema returns the layout of the output for rows of in. Returning in says
-	// that rows keep their layout; nil says that the table's rows are dropped.
+	// that rows keep their layout; nil says that the table's rows are dropped, and
+	// its truncates and ranges with them. The output keeps the id of in.
 	Schema(ctx context.Context, in *batch.Schema) (*batch.Schema, error)
 	// Apply appends the output rows for one input event with the given schema
 	// (that of Schema) to out. Every output keeps the ordinal of the input.

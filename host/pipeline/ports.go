@@ -55,11 +55,13 @@ type SinkStream interface {
 // Stage is one transform: built in, a process or a WASM module.
 type Stage interface {
 	// Schema returns the layout of the output for rows of s: s itself where
-	// nothing changes, nil where the rows are dropped.
+	// nothing changes, nil where the rows are dropped. The output keeps the id of
+	// s: it is the layout of that id on the stream behind the stage.
 	Schema(ctx context.Context, s *batch.Schema) (*batch.Schema, error)
-	// Apply transforms the rows of those schemas (ids of the input) and passes all
-	// other events on. The result is a whole block that defines the schemas it
-	// uses and keeps the input's transaction table and ordinals.
+	// Apply transforms the rows of those schemas (ids that Schema was called for)
+	// and passes all other events on. Block is whole: it defines the schemas it
+	// uses. So is the result, which keeps the input's transaction table and
+	// ordinals and is valid until the next call.
 	Apply(ctx context.Context, block []byte, schemas []uint32) ([]byte, error)
 }
 

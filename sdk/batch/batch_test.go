@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
@@ -67,5 +68,57 @@ func TestRowRoundTrip(t *testing.T) {
 	must(blk.Event(1, &e))
 	if e.Kind != Heartbeat || e.Ordinal != 1 {
 		t.Fatalf("second event: %+v", e)
+	}
+}
+
+func TestHeldOrdinal(t *testing.T) {
+	s := &Schema{ID: 1, Table: "t", Columns: []Column{{Name: "a", Type: Int32}}}
+	b := NewBuilder(Limits{})
+	row := func(drop bool) {
+		t.Helper()
+		if err := b.BeginRow(Insert, s); err != nil {
+			t.Fatal(err)
+		}
+		b.BeginImage(AfterImage)
+		b.PutInt(1)
+		b.EndImage()
+		if drop {
+			b.DropRow()
+		} else if err := b.EndRow(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.BeginTx(Tx{Begins: true, Ordinal: 3}); err != nil {
+		t.Fatal(err)
+	}
+	row(false)
+	b.HoldOrdinal(7)
+	row(false)
+	row(true)
+	row(false)
+	b.SetOrdinal(9)
+	row(false)
+	row(false)
+	if err := b.EndTx(true, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	data, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blk Block
+	if err := blk.Decode(data, NewRegistry(), Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for i := range blk.Len() {
+		var e Event
+		if err := blk.Event(i, &e); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Ordinal)
+	}
+	if want := []uint64{3, 7, 7, 9, 10}; !slices.Equal(got, want) {
+		t.Errorf("ordinals %v, want %v", got, want)
 	}
 }

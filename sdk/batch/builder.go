@@ -35,6 +35,7 @@ type Builder struct {
 	known  map[uint32]*Schema // defined on the stream
 	inTx   bool
 	next   uint64 // ordinal of the next change
+	held   bool   // all changes get the ordinal next
 
 	// The row being built.
 	inRow    bool
@@ -78,7 +79,7 @@ func (b *Builder) Reset() {
 	b.txBuf = b.txBuf[:0]
 	b.defs = b.defs[:0]
 	b.nDefs = 0
-	b.inTx, b.inRow, b.inImage, b.err = false, false, false, nil
+	b.inTx, b.inRow, b.inImage, b.held, b.err = false, false, false, false, nil
 }
 
 // Forget drops the knowledge of which schemas the stream has defined, so that
@@ -139,7 +140,7 @@ func (b *Builder) BeginTx(t Tx) error {
 	t.First, t.Count = len(b.starts), 0
 	b.txs = append(b.txs, t)
 	b.inTx = true
-	b.next = t.Ordinal
+	b.next, b.held = t.Ordinal, false
 	return nil
 }
 
@@ -182,7 +183,18 @@ func (b *Builder) AppendTx(t Tx) {
 
 // SetOrdinal sets the ordinal of the next change, for code that copies blocks
 // and drops changes from them.
-func (b *Builder) SetOrdinal(n uint64) { b.next = n }
+func (b *Builder) SetOrdinal(n uint64) { b.next, b.held = n, false }
+
+// HoldOrdinal gives n to all changes that follow, until SetOrdinal: for
+// transforms, where each output of one change keeps the ordinal of that change.
+func (b *Builder) HoldOrdinal(n uint64) { b.next, b.held = n, true }
+
+// advance goes on to the ordinal after the event that was begun.
+func (b *Builder) advance() {
+	if !b.held {
+		b.next++
+	}
+}
 
 // Finish closes the block and returns its bytes, which stay valid until Reset.
 func (b *Builder) Finish() ([]byte, error) {
@@ -222,7 +234,7 @@ func (b *Builder) CopyEvent(e *Event) error {
 	}
 	b.starts = append(b.starts, uint32(len(b.buf)))
 	b.buf = append(b.buf, e.raw...)
-	b.next = e.Ordinal + 1
+	b.SetOrdinal(e.Ordinal + 1)
 	return nil
 }
 
@@ -236,7 +248,7 @@ func (b *Builder) header(k Kind, s *Schema) {
 	}
 	b.buf = binary.AppendUvarint(b.buf, id)
 	b.buf = binary.AppendUvarint(b.buf, b.next)
-	b.next++
+	b.advance()
 }
 
 func (b *Builder) body(k Kind, s *Schema, body []byte) error {

@@ -114,7 +114,9 @@ func (b *Builder) DropRow() {
 	}
 	b.buf = b.buf[:b.event]
 	b.starts = b.starts[:len(b.starts)-1]
-	b.next--
+	if !b.held {
+		b.next--
+	}
 	b.inRow, b.inImage = false, false
 }
 
