@@ -56,6 +56,10 @@ type Finding struct {
 type Reader interface {
 	Connector
 	Positions
+	// PositionFormat returns what the reader's positions carry as Format and
+	// Version: transactions in a block name their positions by the source bytes
+	// alone. Pure.
+	PositionFormat() (format string, version uint32)
 	// Open starts at the intersection of points and marks each transaction with
 	// the points that cover it already (batch.Cover.Point is the place in
 	// points). Zero positions stand for "nothing yet": the configured start.
