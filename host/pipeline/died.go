@@ -1,14 +1,8 @@
 package pipeline
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
-// ErrDied matches every *DiedError.
-var ErrDied = errors.New("the connector died")
-
-// DiedError says that the process or module behind a Source, Sink or Stage ended
+// DiedError is the error that wraps ErrDied. It says that the process or module behind a Source, Sink or Stage ended
 // by itself during a call. The call may be tried again with a new instance; what
 // was in flight is charged with the death.
 type DiedError struct {
@@ -34,5 +28,5 @@ func (e *DiedError) Error() string {
 	return s
 }
 
-// Is reports whether target is ErrDied.
-func (e *DiedError) Is(target error) bool { return target == ErrDied }
+// Unwrap returns ErrDied.
+func (e *DiedError) Unwrap() error { return ErrDied }
