@@ -64,8 +64,8 @@ debian_mirror() {
 	die "no Debian archive for \"$codename\" found in /etc/apt; set DATALINK_DEBIAN_MIRROR to its URI"
 }
 
-# with_lock FILE COMMAND...: one holder at a time. The descriptor is closed for
-# the command's children that outlive it by server_spawn.
+# with_lock FILE COMMAND...: one holder at a time. A child that outlives the command
+# must be started with 9>&-, or it keeps the lock.
 with_lock() {
 	local file=$1
 	shift
@@ -94,7 +94,7 @@ load_pid() {
 }
 
 print_facts() {
-	printf 'host=127.0.0.1\nport=%s\nsocket=%s\npid=%s\ndatadir=%s\nversion=%s\n' \
+	printf 'host=127.0.0.1\nport=%s\nsocket=%q\npid=%s\ndatadir=%q\nversion=%s\n' \
 		"$PORT" "$SOCKET" "$PID" "$DIR/data" "$(server_version)"
 }
 
@@ -132,6 +132,8 @@ start_locked() {
 		init_data >"$DIR/init.log" 2>&1 || { tail -20 "$DIR/init.log" >&2; die "the data folder could not be made; see $DIR/init.log"; }
 		touch "$DIR/data.ready"
 	fi
+	# What a killed server left: its pid in there may be a zombie or another process by now.
+	rm -f "$SOCKET" "$SOCKET.lock"
 	server_command
 	# Its own session: a Ctrl-C in the terminal of the caller is not meant for it.
 	setsid "${SERVER[@]}" "$@" </dev/null >>"$DIR/server.log" 2>&1 9>&- &

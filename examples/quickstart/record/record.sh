@@ -80,8 +80,17 @@ record() {
 	{
 		printf 'what=%s\n' "$what"
 		sed -n 's/^version=/server='"$SERVER"' /p' "$WORK/facts"
-		printf 'options=%s\nsections=%s\ngtids=%s\n' "${BASE[*]} $*" "$sections" "$gtids"
+		printf 'options=%s\nsections=%s\ngtids=%s\n' "$(printf '%s ' "${BASE[@]}" "$@" | sed "s#$WORK#DIR#g; s/ *$//")" "$sections" "$gtids"
 	} >"$OUT/$name.expect/INFO"
+}
+
+# key_plugin: the file of keys and the plugin that reads it, which Debian ships in the
+# package with the system service; so it is unpacked, not installed.
+key_plugin() {
+	[ ! -d "$WORK/unpacked" ] || return 0
+	mkdir -p "$WORK/unpacked"
+	(cd "$WORK" && apt-get download -qq mariadb-server 2>/dev/null && dpkg -x mariadb-server_*.deb unpacked)
+	printf '1;%s\n' 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f >"$WORK/keys"
 }
 
 index() {
@@ -136,5 +145,10 @@ record mariadb1011-domains 'Several GTID domains and server ids in two files.' '
 record mariadb1011-mixed 'Transactions over two engines, changes in STATEMENT format (in the tables, not in rows of the log), no checksums. The file -inuse was copied while the server wrote it.' \
 	'mixed + statementformat' --binlog-checksum=NONE
 record mariadb1011-oldtimes 'DATETIME, TIME and TIMESTAMP in the layout before MySQL 5.6.' 'oldtimes' --mysql56-temporal-format=OFF
+if wanted mariadb1011-encrypted; then
+	key_plugin
+	record mariadb1011-encrypted 'Encrypted at rest (key 1 of file_key_management is the bytes 00 to 1f): a reader of files has to refuse it.' 'twophase' \
+		--encrypt-binlog=ON "--plugin-dir=$WORK/unpacked/usr/lib/mysql/plugin" --plugin-load-add=file_key_management "--file-key-management-filename=$WORK/keys"
+fi
 
 index >"$OUT/INDEX.md"
