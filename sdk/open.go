@@ -1,0 +1,71 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+
+	"github.com/datalink-go/datalink/sdk/manifest"
+)
+
+// Factory returns the plugin's factory for a role, nil when it has no such role.
+func (p *Plugin) Factory(r manifest.Role) *Factory {
+	switch r {
+	case manifest.Reader:
+		return p.Reader
+	case manifest.Writer:
+		return p.Writer
+	case manifest.Transform:
+		return p.Transform
+	}
+	return nil
+}
+
+// Manifest returns what the plugin says of itself; kind is "process" or "wasm".
+// The level of a writer in it is derived from the code.
+func (p *Plugin) Manifest(kind string) manifest.Manifest {
+	m := manifest.Manifest{
+		Name: p.Name, Version: p.Version, Summary: p.Summary, Kind: kind,
+		ProtocolMin: ProtocolMin, ProtocolMax: ProtocolMax, BatchFormat: 1,
+		Roles: map[manifest.Role]manifest.Facet{}, Grants: p.Grants,
+	}
+	for _, r := range []manifest.Role{manifest.Reader, manifest.Writer, manifest.Transform} {
+		if f := p.Factory(r); f != nil {
+			m.Roles[r] = f.Facet()
+		}
+	}
+	return m
+}
+
+// Role returns what the factory's connectors are used as.
+func (f *Factory) Role() manifest.Role { return f.role }
+
+// Facet returns the level and the capabilities that follow from the code, and
+// those added by With.
+func (f *Factory) Facet() manifest.Facet { return f.facet }
+
+// Open makes an instance from a configuration in JSON. Problems of the
+// configuration are all reported at once; with any of them there is no instance.
+func (f *Factory) Open(env Env, config []byte) (Connector, []Problem, error) {
+	c, problems := decodeConfig(f.config, config)
+	if len(problems) > 0 {
+		return nil, problems, nil
+	}
+	conn, err := f.open(env, c)
+	return conn, nil, err
+}
+
+// decodeConfig makes a value of the struct type t from JSON.
+func decodeConfig(t reflect.Type, config []byte) (any, []Problem) {
+	v := reflect.New(t)
+	if len(config) > 0 {
+		d := json.NewDecoder(bytes.NewReader(config))
+		d.DisallowUnknownFields()
+		if err := d.Decode(v.Interface()); err != nil && !errors.Is(err, io.EOF) {
+			return nil, []Problem{{Message: err.Error()}}
+		}
+	}
+	return v.Elem().Interface(), nil
+}
