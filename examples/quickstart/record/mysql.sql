@@ -613,12 +613,22 @@ SET SESSION binlog_transaction_compression = OFF;
 INSERT INTO t VALUES (5, 'plain');
 
 -- section mixed
--- Only without GTIDs: a transaction over two engines, with a rollback to a savepoint in the log, and statements where rows were asked for.
+-- Only without GTIDs: a transaction over two engines, with a rollback to a savepoint.
 SET NAMES utf8mb4; CREATE DATABASE mixed; USE mixed;
 CREATE TABLE i (id INT PRIMARY KEY, v VARCHAR(20)); CREATE TABLE m (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE = MyISAM;
 BEGIN; INSERT INTO i VALUES (1, 'kept'); SAVEPOINT s; INSERT INTO i VALUES (2, 'undone'); INSERT INTO m VALUES (1, 'stays'); ROLLBACK TO s; INSERT INTO i VALUES (3, 'kept'); COMMIT;
 BEGIN; INSERT INTO i VALUES (4, 'undone'); INSERT INTO m VALUES (2, 'stays'); ROLLBACK;
 INSERT INTO m VALUES (3, 'alone'); UPDATE m SET v = 'changed' WHERE id = 1;
+
+-- section halfundone
+-- Only without GTIDs: a trigger writes rows that no rollback undoes. MariaDB keeps the undone rows in its log, with
+-- ROLLBACK TO behind them; MySQL writes the rows that stay as a group of their own and drops the others.
+SET NAMES utf8mb4; CREATE DATABASE halfundone; USE halfundone;
+CREATE TABLE i (id INT PRIMARY KEY, v VARCHAR(20)); CREATE TABLE m (id INT PRIMARY KEY, v VARCHAR(20)) ENGINE = MyISAM;
+CREATE TRIGGER i_ai AFTER INSERT ON i FOR EACH ROW INSERT INTO m VALUES (NEW.id, 'stays');
+BEGIN; INSERT INTO i VALUES (1, 'kept'); SAVEPOINT `s``1`; INSERT INTO i VALUES (2, 'undone'); ROLLBACK TO `s``1`; INSERT INTO i VALUES (3, 'kept'); COMMIT;
+BEGIN; INSERT INTO i VALUES (4, 'undone'); ROLLBACK;
+INSERT INTO i VALUES (5, 'kept');
 
 -- section statementformat
 -- Changes that arrive as their text: a reader of rows has to notice.

@@ -126,7 +126,7 @@ record mysql97-minimalboth 'Row image MINIMAL and row metadata MINIMAL.' 'images
 record mysql97-partialjson 'Updates of JSON columns as differences (PARTIAL_UPDATE_ROWS), at the end with a minimal image too.' 'partialjson partialmix'
 record mysql97-tagged 'Tagged GTIDs beside plain ones, foreign ones with gaps, an empty transaction.' 'tagged / session_compression'
 record mysql97-nogtid 'GTIDs off, no checksums: anonymous transactions over two engines, changes in STATEMENT format. The file -inuse was copied while the server wrote it. STATEMENT changes are in the tables, not in rows of the log.' \
-	'mixed + statementformat' --gtid-mode=OFF --enforce-gtid-consistency=OFF --binlog-checksum=NONE
+	'mixed + halfundone statementformat' --gtid-mode=OFF --enforce-gtid-consistency=OFF --binlog-checksum=NONE
 record mysql97-open 'Checksums on; -inuse was copied while the server wrote it, so its first event is flagged as in use.' 'mixed +' --gtid-mode=OFF --enforce-gtid-consistency=OFF
 
 SERVER=mariadb
@@ -142,8 +142,8 @@ record mariadb1011-compressed 'Rows and statements compressed with zlib (log_bin
 record mariadb1011-imageminimal 'Row image MINIMAL, row metadata FULL.' 'images' --binlog-row-image=MINIMAL
 record mariadb1011-imagenoblob 'Row image NOBLOB, row metadata FULL.' 'images' --binlog-row-image=NOBLOB
 record mariadb1011-domains 'Several GTID domains and server ids in two files.' 'domains / domains2'
-record mariadb1011-mixed 'Transactions over two engines, changes in STATEMENT format (in the tables, not in rows of the log), no checksums. The file -inuse was copied while the server wrote it.' \
-	'mixed + statementformat' --binlog-checksum=NONE
+record mariadb1011-mixed 'Transactions over two engines (with ROLLBACK TO in the log), changes in STATEMENT format (in the tables, not in rows of the log), no checksums. The file -inuse was copied while the server wrote it.' \
+	'mixed + halfundone statementformat' --binlog-checksum=NONE
 record mariadb1011-oldtimes 'DATETIME, TIME and TIMESTAMP in the layout before MySQL 5.6.' 'oldtimes' --mysql56-temporal-format=OFF
 if wanted mariadb1011-encrypted; then
 	key_plugin
