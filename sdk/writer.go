@@ -26,6 +26,7 @@ type Claimed struct {
 	Points      []Point           // one a lane, the writer's own row not among them
 	State       []batch.StateItem // reader state, where the writer stores it
 	DeadLetters []DeadLetter      // those that still guard their keys
+	Ceiling     uint64            // versioned writers: no earlier execution gave a version above it
 }
 
 // Constraints are the target's own keys: changes that touch the same value are

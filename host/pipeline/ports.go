@@ -65,6 +65,13 @@ type Stage interface {
 	Apply(ctx context.Context, block []byte, schemas []uint32) ([]byte, error)
 }
 
+// DDLStage is implemented by stages that change schema changes too, such as one
+// that renames tables. Its Apply is called for blocks that hold any.
+type DDLStage interface {
+	Stage
+	ChangesDDL()
+}
+
 // Progress keeps what a writer without storage of its own needs kept, and shows
 // the progress of all. The coordination store is behind it. Save is conditional
 // on execution and epoch; ErrFenced says that another execution has taken over.

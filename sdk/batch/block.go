@@ -271,3 +271,6 @@ func decodeEvent(raw []byte, reg *Registry, e *Event) error {
 	}
 	return nil
 }
+
+// Kind returns the kind of the i-th event without reading the rest of it.
+func (b *Block) Kind(i int) Kind { return Kind(b.data[b.start(i)]) }
