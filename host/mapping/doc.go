@@ -1,0 +1,15 @@
+// Package mapping holds the built-in stages of a pipeline: rename tables and
+// columns, select columns, filter rows by an expression, and add constant
+// columns.
+//
+// Invariants:
+//
+//   - A rename touches schemas alone; rows are copied as bytes.
+//   - A filter sees the row as the source has it. An update that leaves the
+//     filter becomes a delete, one that enters it an insert, so that the target
+//     holds exactly the rows that pass.
+//   - Key columns cannot be left out.
+//   - Every output keeps the ordinal of its input.
+//
+// It does not convert values or evaluate anything for tables that no rule names.
+package mapping
