@@ -18,12 +18,12 @@ type Block struct {
 	limits Limits
 }
 
-const (
-	headerSize = 40
-	version    = 1
-)
+// Format is the version of the block's byte layout.
+const Format = 1
 
-var magic = [4]byte{'D', 'L', 'B', version}
+const headerSize = 40
+
+var magic = [4]byte{'D', 'L', 'B', Format}
 
 // Decode reads the envelope of the block in data: header, schemas (which go to
 // reg) and transaction table. Events are read on demand. The block refers to
@@ -37,7 +37,7 @@ func (b *Block) Decode(data []byte, reg *Registry, limits Limits) error {
 		return fmt.Errorf("%w: %d bytes, a header has %d", ErrCorrupt, len(data), headerSize)
 	}
 	if [4]byte(data[:4]) != magic {
-		return fmt.Errorf("%w: it begins with % x, want % x (block format version %d)", ErrCorrupt, data[:4], magic, version)
+		return fmt.Errorf("%w: it begins with % x, want % x (block format version %d)", ErrCorrupt, data[:4], magic, Format)
 	}
 	u32 := func(at int) int { return int(binary.LittleEndian.Uint32(data[at:])) }
 	total, n, offs, txAt, txs, schemaAt, schemas := u32(4), u32(8), u32(12), u32(16), u32(20), u32(24), u32(28)

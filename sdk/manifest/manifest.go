@@ -1,5 +1,7 @@
 package manifest
 
+import "encoding/json"
+
 // Role is what a connector is used as. One plugin may have several.
 type Role string
 
@@ -38,9 +40,9 @@ type Manifest struct {
 
 // Facet is what a plugin is in one role.
 type Facet struct {
-	Level        Level    `json:"level,omitempty"`        // writers: derived from the code, proven by the kit
-	Capabilities []string `json:"capabilities,omitempty"` // see the constants below
-	ConfigSchema []byte   `json:"configSchema,omitempty"` // JSON Schema of the configuration
+	Level        Level           `json:"level,omitempty"`        // writers: derived from the code, proven by the kit
+	Capabilities []string        `json:"capabilities,omitempty"` // see the constants below
+	ConfigSchema json.RawMessage `json:"configSchema,omitempty"` // JSON Schema of the configuration
 }
 
 // Capabilities of a connector, beside those that follow from its level.
