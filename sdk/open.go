@@ -1,12 +1,9 @@
 package sdk
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
 
+	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
@@ -28,7 +25,7 @@ func (p *Plugin) Factory(r manifest.Role) *Factory {
 func (p *Plugin) Manifest(kind string) manifest.Manifest {
 	m := manifest.Manifest{
 		Name: p.Name, Version: p.Version, Summary: p.Summary, Kind: kind,
-		ProtocolMin: ProtocolMin, ProtocolMax: ProtocolMax, BatchFormat: 1,
+		ProtocolMin: ProtocolMin, ProtocolMax: ProtocolMax, BatchFormat: batch.Format,
 		Roles: map[manifest.Role]manifest.Facet{}, Grants: p.Grants,
 	}
 	for _, r := range []manifest.Role{manifest.Reader, manifest.Writer, manifest.Transform} {
@@ -49,23 +46,10 @@ func (f *Factory) Facet() manifest.Facet { return f.facet }
 // Open makes an instance from a configuration in JSON. Problems of the
 // configuration are all reported at once; with any of them there is no instance.
 func (f *Factory) Open(env Env, config []byte) (Connector, []Problem, error) {
-	c, problems := decodeConfig(f.config, config)
-	if len(problems) > 0 {
+	c := reflect.New(f.config)
+	if problems := ParseConfig(config, c.Interface()); len(problems) > 0 {
 		return nil, problems, nil
 	}
-	conn, err := f.open(env, c)
+	conn, err := f.open(env, c.Elem().Interface())
 	return conn, nil, err
-}
-
-// decodeConfig makes a value of the struct type t from JSON.
-func decodeConfig(t reflect.Type, config []byte) (any, []Problem) {
-	v := reflect.New(t)
-	if len(config) > 0 {
-		d := json.NewDecoder(bytes.NewReader(config))
-		d.DisallowUnknownFields()
-		if err := d.Decode(v.Interface()); err != nil && !errors.Is(err, io.EOF) {
-			return nil, []Problem{{Message: err.Error()}}
-		}
-	}
-	return v.Elem().Interface(), nil
 }

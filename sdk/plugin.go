@@ -1,10 +1,8 @@
 package sdk
 
 import (
-	"fmt"
 	"reflect"
 
-	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
@@ -105,55 +103,5 @@ func (f *Factory) With(capabilities ...string) *Factory {
 	return f
 }
 
-// Role returns what the factory's instances are used as.
-func (f *Factory) Role() manifest.Role { return f.role }
-
-// Facet returns what the manifest says about the role.
-func (f *Factory) Facet() manifest.Facet { return f.facet }
-
 // ConfigTable returns the option table for the README, see ConfigTable.
 func (f *Factory) ConfigTable() string { return ConfigTable(f.config) }
-
-// Open makes an instance from a configuration in JSON. With problems there is no
-// instance, and the constructor was not called.
-func (f *Factory) Open(env Env, raw []byte) (Connector, []Problem, error) {
-	config := reflect.New(f.config)
-	if problems := ParseConfig(raw, config.Interface()); len(problems) > 0 {
-		return nil, problems, nil
-	}
-	env.Role = f.role
-	c, err := f.open(env, config.Elem().Interface())
-	if err != nil {
-		return nil, nil, fmt.Errorf("open %s: %w", f.role, err)
-	}
-	return c, nil, nil
-}
-
-// Factory returns the factory of a role, or nil.
-func (p *Plugin) Factory(role manifest.Role) *Factory {
-	switch role {
-	case manifest.Reader:
-		return p.Reader
-	case manifest.Writer:
-		return p.Writer
-	case manifest.Transform:
-		return p.Transform
-	}
-	return nil
-}
-
-// Manifest describes the plugin as its code has it. Kind, platforms and the
-// conformance report are added by who builds and publishes it.
-func (p *Plugin) Manifest() manifest.Manifest {
-	m := manifest.Manifest{
-		Name: p.Name, Version: p.Version, Summary: p.Summary,
-		ProtocolMin: ProtocolMin, ProtocolMax: ProtocolMax, BatchFormat: batch.Format,
-		Roles: map[manifest.Role]manifest.Facet{}, Grants: p.Grants,
-	}
-	for _, role := range []manifest.Role{manifest.Reader, manifest.Writer, manifest.Transform} {
-		if f := p.Factory(role); f != nil {
-			m.Roles[role] = f.facet
-		}
-	}
-	return m
-}

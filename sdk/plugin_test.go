@@ -37,7 +37,7 @@ func testPlugin() *Plugin {
 
 func TestFactory(t *testing.T) {
 	f := testPlugin().Factory(manifest.Transform)
-	c, problems, err := f.Open(Env{}, []byte(`{"suffix":"x"}`))
+	c, problems, err := f.Open(Env{Role: manifest.Transform}, []byte(`{"suffix":"x"}`))
 	if err != nil || len(problems) > 0 || c.(*nopTransform).suffix != "x" {
 		t.Errorf("got %v, %v, %v", c, problems, err)
 	}
@@ -45,7 +45,7 @@ func TestFactory(t *testing.T) {
 	if c != nil || err != nil || len(problems) != 1 || problems[0].Path != "suffix" {
 		t.Errorf("without configuration: got %v, %v, %v, want a problem with suffix", c, problems, err)
 	}
-	c, problems, err = f.Open(Env{}, []byte(`{"suffix":"bad"}`))
+	c, problems, err = f.Open(Env{Role: manifest.Transform}, []byte(`{"suffix":"bad"}`))
 	if c != nil || len(problems) > 0 || !errors.Is(err, &Fault{Code: CodeRefused}) || !strings.Contains(err.Error(), "transform") {
 		t.Errorf("refused by the constructor: got %v, %v, %v", c, problems, err)
 	}
@@ -55,7 +55,7 @@ func TestFactory(t *testing.T) {
 }
 
 func TestManifest(t *testing.T) {
-	data, err := json.MarshalIndent(testPlugin().Manifest(), "", "  ")
+	data, err := json.MarshalIndent(testPlugin().Manifest("process"), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
