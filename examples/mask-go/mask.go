@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+)
+
+// Config is the configuration of one mask.
+type Config struct {
+	Columns []string `json:"columns"`
+	Mode    string   `json:"mode"`
+	Keep    int      `json:"keep"`
+	Secret  string   `json:"secret"`
+}
+
+// Mask is the transform.
+type Mask struct {
+	columns map[string][]string // by table
+	keep    int
+	mac     hash.Hash // nil = stars
+	places  map[*batch.Schema][]bool
+	before  []batch.Value
+	text    []byte
+	sum     []byte
+}
+
+// New makes a Mask.
+func New(_ sdk.Env, c Config) (*Mask, error) {
+	m := &Mask{columns: map[string][]string{}, keep: c.Keep, places: map[*batch.Schema][]bool{}}
+	for _, name := range c.Columns {
+		i := strings.LastIndexByte(name, '.')
+		if i <= 0 || i == len(name)-1 {
+			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "columns: found %q, expected namespace.table.column", name)
+		}
+		m.columns[name[:i]] = append(m.columns[name[:i]], name[i+1:])
+	}
+	switch c.Mode {
+	case "", "stars":
+	case "hash":
+		if len(c.Secret) < 16 {
+			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "secret: found %d bytes, mode hash expects 16 or more, since a hash without a secret can be guessed", len(c.Secret))
+		}
+		m.mac = hmac.New(sha256.New, []byte(c.Secret))
+	default:
+		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "mode: found %q, expected stars or hash", c.Mode)
+	}
+	if c.Keep < 0 {
+		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "keep: found %d, expected 0 or more", c.Keep)
+	}
+	return m, nil
+}
+
+// Check finds nothing: there is no store.
+func (m *Mask) Check(context.Context) ([]sdk.Finding, error) { return nil, nil }
+
+// Close ends the instance.
+func (m *Mask) Close(context.Context) error { return nil }
+
+// Schema refuses a table whose columns cannot be masked as told: to let them
+// pass as they are would give away what is to be hidden.
+func (m *Mask) Schema(_ context.Context, in *batch.Schema) (*batch.Schema, error) {
+	_, err := m.mask(in)
+	return in, err
+}
+
+// mask returns for each column of s whether it is masked.
+func (m *Mask) mask(s *batch.Schema) ([]bool, error) {
+	if p, ok := m.places[s]; ok {
+		return p, nil
+	}
+	p := make([]bool, len(s.Columns))
+	for _, name := range m.columns[s.Name()] {
+		i := s.Column(name)
+		switch {
+		case i < 0:
+			return nil, sdk.Faultf(sdk.CodeSchemaMismatch, "table %s has no column %s to mask", s.Name(), name).
+				Suggest("mend the option columns of mask")
+		case s.Columns[i].Type != batch.String:
+			return nil, sdk.Faultf(sdk.CodeSchemaMismatch, "column %s.%s is of type %s, mask expects string", s.Name(), name, s.Columns[i].Type).
+				Suggest("select it away instead")
+		case slices.Contains(s.Key, i):
+			return nil, sdk.Faultf(sdk.CodeSchemaMismatch, "column %s.%s is part of the key, which a mask does not change", s.Name(), name).
+				Suggest("select it away instead")
+		}
+		p[i] = true
+	}
+	m.places[s] = p
+	return p, nil
+}
+
+// Apply masks one row.
+func (m *Mask) Apply(_ context.Context, in *batch.Event, s *batch.Schema, out *batch.Builder) error {
+	p, err := m.mask(s)
+	if err != nil {
+		return err
+	}
+	if err := out.BeginRow(in.Kind, s); err != nil {
+		return err
+	}
+	for side, im := range [...]batch.Image{batch.BeforeImage: in.Before, batch.AfterImage: in.After} {
+		if im.IsZero() {
+			continue
+		}
+		if m.before, err = im.Values(m.before); err != nil {
+			out.DropRow()
+			return err
+		}
+		out.BeginImage(batch.Side(side))
+		for i := range m.before {
+			v := &m.before[i]
+			if p[i] && v.Has() {
+				out.PutBytes(m.hide(v, s.Columns[i].Length))
+			} else {
+				out.PutValue(v)
+			}
+		}
+		out.EndImage()
+	}
+	if err := out.EndRow(); err != nil {
+		return fmt.Errorf("mask a row of %s: %w", s.Name(), err)
+	}
+	return nil
+}
+
+// hide returns the masked text. A raw value, which is no text of a known
+// charset, is hidden whole, one star a byte.
+func (m *Mask) hide(v *batch.Value, length uint32) []byte {
+	text, keep := v.Bytes(), m.keep
+	_, raw, isRaw := v.Raw()
+	if isRaw {
+		text, keep = raw, 0
+	}
+	if m.mac != nil {
+		m.mac.Reset()
+		m.mac.Write(text)
+		m.sum = m.mac.Sum(m.sum[:0])
+		m.text = hex.AppendEncode(m.text[:0], m.sum)
+		if length > 0 && int(length) < len(m.text) {
+			m.text = m.text[:length]
+		}
+		return m.text
+	}
+	n := len(text)
+	if !isRaw {
+		n = utf8.RuneCount(text)
+	}
+	m.text = m.text[:0]
+	for range max(n-keep, 0) {
+		m.text = append(m.text, '*')
+	}
+	if keep > 0 {
+		m.text = append(m.text, tail(text, min(keep, n))...)
+	}
+	return m.text
+}
+
+// tail returns the last n characters.
+func tail(text []byte, n int) []byte {
+	at := len(text)
+	for range n {
+		_, size := utf8.DecodeLastRune(text[:at])
+		at -= size
+	}
+	return text[at:]
+}
