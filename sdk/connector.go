@@ -114,13 +114,18 @@ type TargetScanner interface {
 type Transform interface {
 	Connector
 	// Schema returns the layout of the output for rows of in. Returning in says
-	// that rows keep their layout; nil says that the table's rows are dropped, and
-	// its truncates and ranges with them. The output keeps the id of in.
+	// that rows keep their layout, Pass that the transform does not touch them and
+	// need not be called; nil says that the table's rows are dropped, and its
+	// truncates and ranges with them. The output keeps the id of in.
 	Schema(ctx context.Context, in *batch.Schema) (*batch.Schema, error)
 	// Apply appends the output rows for one input event with the given schema
 	// (that of Schema) to out. Every output keeps the ordinal of the input.
 	Apply(ctx context.Context, in *batch.Event, schema *batch.Schema, out *batch.Builder) error
 }
+
+// Pass is what Transform.Schema returns for tables that are not the
+// transform's business.
+var Pass = new(batch.Schema)
 
 // Env is what an instance gets from its surroundings.
 type Env struct {

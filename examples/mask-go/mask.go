@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -17,10 +18,28 @@ import (
 
 // Config is the configuration of one mask.
 type Config struct {
-	Columns []string `json:"columns"`
-	Mode    string   `json:"mode"`
-	Keep    int      `json:"keep"`
-	Secret  string   `json:"secret"`
+	Columns []string   `config:"columns" required:"true" doc:"columns to mask, each as namespace.table.column"`
+	Mode    string     `config:"mode" default:"stars" enum:"stars|hash" doc:"stars: as many stars as characters; hash: hexadecimal HMAC-SHA-256, cut to the column's length"`
+	Keep    int        `config:"keep" default:"0" min:"0" unit:"characters" doc:"how many of the last characters stay readable, with mode stars"`
+	Secret  sdk.Secret `config:"secret" doc:"key of the hash, 16 bytes or more"`
+}
+
+// Validate checks what concerns several options.
+func (c Config) Validate() []sdk.Problem {
+	var all []sdk.Problem
+	for i, name := range c.Columns {
+		if at := strings.LastIndexByte(name, '.'); at <= 0 || at == len(name)-1 {
+			all = append(all, sdk.Problem{
+				Path: fmt.Sprintf("columns[%d]", i), Message: "is no name of a column", Found: strconv.Quote(name), Expected: "namespace.table.column",
+			})
+		}
+	}
+	if n := len(c.Secret.Reveal()); c.Mode == "hash" && n < 16 {
+		all = append(all, sdk.Problem{
+			Path: "secret", Message: "is too short: what a hash hides can be guessed without it", Found: fmt.Sprintf("%d bytes", n), Expected: "16 or more",
+		})
+	}
+	return all
 }
 
 // Mask is the transform.
@@ -39,23 +58,10 @@ func New(_ sdk.Env, c Config) (*Mask, error) {
 	m := &Mask{columns: map[string][]string{}, keep: c.Keep, places: map[*batch.Schema][]bool{}}
 	for _, name := range c.Columns {
 		i := strings.LastIndexByte(name, '.')
-		if i <= 0 || i == len(name)-1 {
-			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "columns: found %q, expected namespace.table.column", name)
-		}
 		m.columns[name[:i]] = append(m.columns[name[:i]], name[i+1:])
 	}
-	switch c.Mode {
-	case "", "stars":
-	case "hash":
-		if len(c.Secret) < 16 {
-			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "secret: found %d bytes, mode hash expects 16 or more, since a hash without a secret can be guessed", len(c.Secret))
-		}
-		m.mac = hmac.New(sha256.New, []byte(c.Secret))
-	default:
-		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "mode: found %q, expected stars or hash", c.Mode)
-	}
-	if c.Keep < 0 {
-		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "keep: found %d, expected 0 or more", c.Keep)
+	if c.Mode == "hash" {
+		m.mac = hmac.New(sha256.New, []byte(c.Secret.Reveal()))
 	}
 	return m, nil
 }

@@ -54,14 +54,15 @@ type SinkStream interface {
 
 // Stage is one transform: built in, a process or a WASM module.
 type Stage interface {
-	// Schema returns the layout of the output for rows of s: s itself where
-	// nothing changes, nil where the rows are dropped. The output keeps the id of
-	// s: it is the layout of that id on the stream behind the stage.
+	// Schema returns the layout of the output for rows of s: s itself where rows
+	// pass as they are, another one, be it equal, where Apply is wanted, nil where
+	// the rows are dropped. The output keeps the id of s: it is the layout of that
+	// id on the stream behind the stage. It is called for each definition of the
+	// stream, before Apply gets a row of it.
 	Schema(ctx context.Context, s *batch.Schema) (*batch.Schema, error)
 	// Apply transforms the rows of those schemas (ids that Schema was called for)
-	// and passes all other events on. Block is whole: it defines the schemas it
-	// uses. So is the result, which keeps the input's transaction table and
-	// ordinals and is valid until the next call.
+	// and passes all other events on. The result defines the schemas it uses,
+	// keeps the input's transaction table and ordinals, and belongs to the caller.
 	Apply(ctx context.Context, block []byte, schemas []uint32) ([]byte, error)
 }
 

@@ -95,12 +95,7 @@ func (m *module) dispatch(ctx context.Context, id uint32, request []byte) (wire.
 }
 
 func (m *module) describe() (wire.Message, error) {
-	d, err := m.plugin.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	d.Kind = "wasm"
-	text, err := json.Marshal(d)
+	text, err := json.Marshal(m.plugin.Manifest("wasm"))
 	return &wire.DescribeReply{Manifest: text}, err
 }
 

@@ -123,6 +123,7 @@ type (
 	SchemaReply   struct {
 		Drop   bool
 		Schema []byte
+		Pass   bool
 	}
 	TransformRequest struct {
 		Block   []byte

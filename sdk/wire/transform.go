@@ -18,7 +18,8 @@ func (m *SchemaRequest) Decode(data []byte) error {
 // Append implements Message.
 func (m *SchemaReply) Append(dst []byte) []byte {
 	dst = appendBool(dst, 1, m.Drop)
-	return appendBytes(dst, 2, m.Schema)
+	dst = appendBytes(dst, 2, m.Schema)
+	return appendBool(dst, 3, m.Pass)
 }
 
 // Decode implements Message.
@@ -31,6 +32,8 @@ func (m *SchemaReply) Decode(data []byte) error {
 			m.Drop = r.bool()
 		case 2:
 			m.Schema = r.bytes()
+		case 3:
+			m.Pass = r.bool()
 		}
 	}
 	return r.err
