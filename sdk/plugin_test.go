@@ -18,6 +18,7 @@ func (*nopTransform) Close(context.Context) error              { return nil }
 func (*nopTransform) Schema(_ context.Context, in *batch.Schema) (*batch.Schema, error) {
 	return in, nil
 }
+
 func (*nopTransform) Apply(context.Context, *batch.Event, *batch.Schema, *batch.Builder) error {
 	return nil
 }

@@ -1,0 +1,84 @@
+//go:build ignore
+
+// Generate writes the Go code of v1/datalink.proto. Run it through
+// "make generate": the compiler and the two plugins are pinned in tools.mod, so
+// that nobody who imports the SDK inherits them.
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/pluginpb"
+)
+
+// The name under which the file is registered begins with its package, so that it
+// meets no other file of that name in a program; the folder lacks that part.
+const (
+	root   = "sdk/proto"
+	prefix = "datalink/"
+	source = prefix + "v1/datalink.proto"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("generate " + source + ": ")
+	compiler := protocompile.Compiler{
+		Resolver: &protocompile.SourceResolver{Accessor: func(name string) (io.ReadCloser, error) {
+			return os.Open(local(name))
+		}},
+		SourceInfoMode: protocompile.SourceInfoStandard,
+	}
+	files, err := compiler.Compile(context.Background(), source)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request, err := proto.Marshal(&pluginpb.CodeGeneratorRequest{
+		FileToGenerate: []string{source},
+		Parameter:      proto.String("paths=source_relative"),
+		ProtoFile:      []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(files[0])},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
+		if err := run(plugin, request); err != nil {
+			log.Fatalf("%s: %v", plugin, err)
+		}
+	}
+}
+
+func local(name string) string { return filepath.Join(root, strings.TrimPrefix(name, prefix)) }
+
+func run(plugin string, request []byte) error {
+	cmd := exec.Command("go", "tool", "-modfile=tools.mod", plugin)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(request), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	var response pluginpb.CodeGeneratorResponse
+	if err := proto.Unmarshal(out, &response); err != nil {
+		return err
+	}
+	if response.Error != nil {
+		return fmt.Errorf("%s", *response.Error)
+	}
+	for _, f := range response.File {
+		if err := os.WriteFile(local(f.GetName()), []byte(f.GetContent()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
