@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Generate writes the Go code of the .proto files. Run it through "make generate":
-// the compiler and the two plugins are pinned in tools.mod, so that nobody who
-// imports the SDK inherits them.
+// Generate writes the Go code of v1/datalink.proto. Run it through
+// "make generate": the compiler and the two plugins are pinned in tools.mod, so
+// that nobody who imports the SDK inherits them.
 package main
 
 import (
@@ -23,25 +23,17 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// The names under which files are registered begin with their package, so that
-// they meet no other file of that name in a program; the folders lack that part.
+// The name under which the file is registered begins with its package, so that it
+// meets no other file of that name in a program; the folder lacks that part.
 const (
 	root   = "sdk/proto"
 	prefix = "datalink/"
+	source = prefix + "v1/datalink.proto"
 )
-
-var sources = []string{prefix + "v1/datalink.proto", prefix + "rowbench/row.proto"}
 
 func main() {
 	log.SetFlags(0)
-	for _, source := range sources {
-		if err := generate(source); err != nil {
-			log.Fatalf("generate %s: %v", source, err)
-		}
-	}
-}
-
-func generate(source string) error {
+	log.SetPrefix("generate " + source + ": ")
 	compiler := protocompile.Compiler{
 		Resolver: &protocompile.SourceResolver{Accessor: func(name string) (io.ReadCloser, error) {
 			return os.Open(local(name))
@@ -50,7 +42,7 @@ func generate(source string) error {
 	}
 	files, err := compiler.Compile(context.Background(), source)
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	request, err := proto.Marshal(&pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{source},
@@ -58,14 +50,13 @@ func generate(source string) error {
 		ProtoFile:      []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(files[0])},
 	})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
 		if err := run(plugin, request); err != nil {
-			return fmt.Errorf("%s: %w", plugin, err)
+			log.Fatalf("%s: %v", plugin, err)
 		}
 	}
-	return nil
 }
 
 func local(name string) string { return filepath.Join(root, strings.TrimPrefix(name, prefix)) }

@@ -1,0 +1,38 @@
+package endpoint
+
+import (
+	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/wire"
+)
+
+// DefaultLimits are those of a side that states none.
+var DefaultLimits = wire.Limits{
+	Message:       batch.DefaultBlock + 1<<20,
+	Record:        batch.DefaultRecord,
+	Block:         batch.DefaultBlock,
+	Full:          batch.DefaultFull,
+	Events:        batch.DefaultEvents,
+	WindowRecords: 64 << 10,
+	WindowBytes:   32 << 20,
+}
+
+// Smaller returns for each limit the smaller of both sides; 0 stands for none.
+func Smaller(a, b wire.Limits) wire.Limits {
+	least := func(x, y uint64) uint64 {
+		if x == 0 || y != 0 && y < x {
+			return y
+		}
+		return x
+	}
+	return wire.Limits{
+		Message:            least(a.Message, b.Message),
+		Record:             least(a.Record, b.Record),
+		Block:              least(a.Block, b.Block),
+		Full:               least(a.Full, b.Full),
+		Events:             least(a.Events, b.Events),
+		WindowRecords:      least(a.WindowRecords, b.WindowRecords),
+		WindowBytes:        least(a.WindowBytes, b.WindowBytes),
+		TransactionRecords: least(a.TransactionRecords, b.TransactionRecords),
+		TransactionBytes:   least(a.TransactionBytes, b.TransactionBytes),
+	}
+}

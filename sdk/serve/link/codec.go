@@ -1,0 +1,77 @@
+package link
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec that is wrapped
+	"google.golang.org/grpc/mem"
+
+	"github.com/datalink-go/datalink/sdk/wire"
+)
+
+// Codec carries messages of package wire, which code themselves, and leaves all
+// others to gRPC's own protobuf codec: on the wire both are protobuf.
+type Codec struct {
+	proto encoding.CodecV2
+	pool  mem.BufferPool
+}
+
+// NewCodec returns a Codec.
+func NewCodec() *Codec {
+	return &Codec{proto: encoding.GetCodecV2("proto"), pool: mem.DefaultBufferPool()}
+}
+
+// Name is that of gRPC's protobuf codec, so that generated stubs understand it.
+func (c *Codec) Name() string { return "proto" }
+
+// Marshal encodes v into a buffer of gRPC's pool.
+func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
+	m, ok := v.(wire.Message)
+	if !ok {
+		return c.proto.Marshal(v)
+	}
+	buf := c.pool.Get(room(m))
+	data := m.Append((*buf)[:0])
+	if cap(data) > cap(*buf) { // it was larger than thought: gRPC has the only reference
+		c.pool.Put(buf)
+		return mem.BufferSlice{mem.SliceBuffer(data)}, nil
+	}
+	*buf = data
+	return mem.BufferSlice{mem.NewBuffer(buf, c.pool)}, nil
+}
+
+// Unmarshal decodes data into v, which keeps a buffer of its own.
+func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
+	m, ok := v.(wire.Message)
+	if !ok {
+		return c.proto.Unmarshal(data, v)
+	}
+	if err := m.Decode(data.Materialize()); err != nil {
+		return fmt.Errorf("decode %T: %w", v, err)
+	}
+	return nil
+}
+
+// room guesses the encoded size: the blocks, which are nearly all of it, and
+// something for the rest.
+func room(m wire.Message) int {
+	const rest = 1 << 10
+	switch m := m.(type) {
+	case *wire.ReadReply:
+		return len(m.Block) + rest
+	case *wire.WriteRequest:
+		n := len(m.Block) + rest
+		for i := range m.SetAside {
+			n += len(m.SetAside[i].Record) + rest
+		}
+		return n
+	case *wire.RangeReply:
+		return len(m.Block) + rest
+	case *wire.TransformRequest:
+		return len(m.Block) + rest
+	case *wire.TransformReply:
+		return len(m.Block) + rest
+	}
+	return rest
+}
