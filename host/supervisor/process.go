@@ -1,0 +1,202 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datalink-go/datalink/sdk/serve/link"
+)
+
+// Rlimits bound what a plugin's process may use; see getrlimit(2).
+type Rlimits struct {
+	AddressSpace uint64 // bytes; 0 = no limit. A Go program reserves about 1 GiB of it
+	OpenFiles    uint64 // 0 = as the host
+	Core         uint64 // bytes of a core file; 0 = none
+}
+
+// pipeGrace is how long output is still read after a process has ended, for
+// what a stranger outside of its group keeps open.
+const pipeGrace = time.Second
+
+// process is a started plugin. It implements go-plugin's runner.Runner.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	hello  link.Hello
+	limits Rlimits
+	launch *Launcher
+
+	stdin          *os.File // open for as long as the plugin may live
+	stdout, stderr *os.File
+	exited         chan struct{}
+	state          *os.ProcessState // after exited
+	pid            int
+	stopOnce       sync.Once
+}
+
+func newProcess(l *Launcher, img *Image, env []string, files []*os.File, limits Rlimits, hello link.Hello) *process {
+	return &process{
+		name: img.Name, launch: l, limits: limits, hello: hello, exited: make(chan struct{}),
+		cmd: &exec.Cmd{
+			Path: img.path(), Args: []string{img.Name}, Env: append([]string{}, env...), Dir: "/", ExtraFiles: files,
+			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+		},
+	}
+}
+
+// Start implements runner.Runner.
+func (p *process) Start(context.Context) error {
+	var ends [3]*os.File // of the child
+	pipes := func() error {
+		var err error
+		if ends[0], p.stdin, err = os.Pipe(); err != nil {
+			return err
+		}
+		if p.stdout, ends[1], err = os.Pipe(); err != nil {
+			return err
+		}
+		p.stderr, ends[2], err = os.Pipe()
+		return err
+	}
+	err := pipes()
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = ends[0], ends[1], ends[2]
+	if err == nil {
+		err = p.launch.Start(p.cmd)
+	}
+	for _, f := range ends {
+		f.Close()
+	}
+	if err != nil {
+		p.closePipes()
+		return fmt.Errorf("start plugin %s: %w", p.name, err)
+	}
+	p.pid = p.cmd.Process.Pid
+	go p.reap()
+	if err = p.restrict(); err == nil {
+		err = p.hello.Write(p.stdin)
+	}
+	if err != nil {
+		p.kill()
+		return fmt.Errorf("start plugin %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// restrict sets the limits before the plugin is told anything.
+func (p *process) restrict() error {
+	set := func(what string, resource int, v uint64) error {
+		if err := unix.Prlimit(p.pid, resource, &unix.Rlimit{Cur: v, Max: v}, nil); err != nil {
+			return fmt.Errorf("limit of %s to %d: %w", what, v, err)
+		}
+		return nil
+	}
+	err := set("core file", unix.RLIMIT_CORE, p.limits.Core)
+	if err == nil && p.limits.AddressSpace > 0 {
+		err = set("address space", unix.RLIMIT_AS, p.limits.AddressSpace)
+	}
+	if err == nil && p.limits.OpenFiles > 0 {
+		err = set("open files", unix.RLIMIT_NOFILE, p.limits.OpenFiles)
+	}
+	return err
+}
+
+// reap waits for the end and takes the rest of the group along. The group is
+// signalled before the leader is reaped, while its number cannot be another's.
+func (p *process) reap() {
+	for {
+		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	p.kill()
+	_ = p.cmd.Wait() // how it ended is in the state
+	p.state = p.cmd.ProcessState
+	late := time.Now().Add(pipeGrace)
+	_ = p.stdout.SetReadDeadline(late)
+	_ = p.stderr.SetReadDeadline(late)
+	_ = p.stdin.Close()
+	close(p.exited)
+}
+
+// kill ends the process group at once.
+func (p *process) kill() { _ = unix.Kill(-p.pid, unix.SIGKILL) }
+
+// stop asks the process to end and kills the group after the grace period. It
+// returns when the process is gone.
+func (p *process) stop(grace time.Duration) {
+	p.stopOnce.Do(func() {
+		_ = unix.Kill(p.pid, unix.SIGTERM)
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-p.exited:
+		case <-t.C:
+			p.kill()
+		}
+	})
+	<-p.exited
+}
+
+// how says how the process ended.
+func (p *process) how() string {
+	if p.state == nil {
+		return "unknown"
+	}
+	return p.state.String()
+}
+
+func (p *process) closePipes() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Wait implements runner.Runner.
+func (p *process) Wait(context.Context) error {
+	<-p.exited
+	if p.state != nil && !p.state.Success() {
+		return errors.New(p.how())
+	}
+	return nil
+}
+
+// Kill implements runner.Runner.
+func (p *process) Kill(context.Context) error {
+	p.kill()
+	<-p.exited
+	return nil
+}
+
+// Diagnose implements runner.Runner.
+func (p *process) Diagnose(context.Context) string {
+	return fmt.Sprintf("%s wrote no handshake to its standard output: is it a DataLink connector for this platform?", p.name)
+}
+
+// Stdout, Stderr, Name, ID and the two translations implement runner.Runner.
+
+func (p *process) Stdout() io.ReadCloser { return p.stdout }
+func (p *process) Stderr() io.ReadCloser { return p.stderr }
+func (p *process) Name() string          { return p.name }
+
+func (p *process) ID() string { return strconv.Itoa(p.pid) }
+
+func (p *process) PluginToHost(network, address string) (string, string, error) {
+	return network, address, nil
+}
+
+func (p *process) HostToPlugin(network, address string) (string, string, error) {
+	return network, address, nil
+}
