@@ -21,7 +21,8 @@ func (m *ClaimRequest) Decode(data []byte) error {
 func (m *ClaimReply) Append(dst []byte) []byte {
 	dst = appendPoints(dst, 1, m.Points)
 	dst = appendState(dst, 2, m.State)
-	return appendDeadLetters(dst, 3, m.DeadLetters)
+	dst = appendDeadLetters(dst, 3, m.DeadLetters)
+	return appendUint(dst, 4, m.Ceiling)
 }
 
 // Decode implements Message.
@@ -36,6 +37,8 @@ func (m *ClaimReply) Decode(data []byte) error {
 			m.State = r.state(m.State)
 		case 3:
 			m.DeadLetters = r.deadLetters(m.DeadLetters)
+		case 4:
+			m.Ceiling = r.uint64()
 		}
 	}
 	return r.err

@@ -1984,6 +1984,7 @@ type ClaimReply struct {
 	Points        []*Point               `protobuf:"bytes,1,rep,name=points,proto3" json:"points,omitempty"`
 	State         []*StateItem           `protobuf:"bytes,2,rep,name=state,proto3" json:"state,omitempty"`
 	DeadLetters   []*DeadLetter          `protobuf:"bytes,3,rep,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
+	Ceiling       uint64                 `protobuf:"varint,4,opt,name=ceiling,proto3" json:"ceiling,omitempty"` // versioned writers: no earlier execution gave a version above it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2037,6 +2038,13 @@ func (x *ClaimReply) GetDeadLetters() []*DeadLetter {
 		return x.DeadLetters
 	}
 	return nil
+}
+
+func (x *ClaimReply) GetCeiling() uint64 {
+	if x != nil {
+		return x.Ceiling
+	}
+	return 0
 }
 
 // WriteRequest hands over one block. Seq rises by one; after a failure the host
@@ -2675,12 +2683,13 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\arest_lo\x18\x05 \x01(\fR\x06restLo\x12\x17\n" +
 	"\arest_hi\x18\x06 \x01(\fR\x06restHi\"D\n" +
 	"\fClaimRequest\x124\n" +
-	"\texecution\x18\x01 \x01(\v2\x16.datalink.v1.ExecutionR\texecution\"\xa2\x01\n" +
+	"\texecution\x18\x01 \x01(\v2\x16.datalink.v1.ExecutionR\texecution\"\xbc\x01\n" +
 	"\n" +
 	"ClaimReply\x12*\n" +
 	"\x06points\x18\x01 \x03(\v2\x12.datalink.v1.PointR\x06points\x12,\n" +
 	"\x05state\x18\x02 \x03(\v2\x16.datalink.v1.StateItemR\x05state\x12:\n" +
-	"\fdead_letters\x18\x03 \x03(\v2\x17.datalink.v1.DeadLetterR\vdeadLetters\"\xa0\x03\n" +
+	"\fdead_letters\x18\x03 \x03(\v2\x17.datalink.v1.DeadLetterR\vdeadLetters\x12\x18\n" +
+	"\aceiling\x18\x04 \x01(\x04R\aceiling\"\xa0\x03\n" +
 	"\fWriteRequest\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
