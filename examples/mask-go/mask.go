@@ -75,6 +75,9 @@ func (m *Mask) Close(context.Context) error { return nil }
 // Schema refuses a table whose columns cannot be masked as told: to let them
 // pass as they are would give away what is to be hidden.
 func (m *Mask) Schema(_ context.Context, in *batch.Schema) (*batch.Schema, error) {
+	if len(m.columns[in.Name()]) == 0 {
+		return sdk.Pass, nil
+	}
 	_, err := m.mask(in)
 	return in, err
 }

@@ -191,4 +191,3 @@ func trapText(err error, out *output) string {
 	}
 	return text
 }
-

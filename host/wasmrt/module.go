@@ -44,6 +44,7 @@ type Module struct {
 // layout is what the module answered about one schema.
 type layout struct {
 	in   []byte
+	pass bool
 	drop bool
 	out  []byte // empty = as it came
 }
@@ -154,12 +155,15 @@ func (m *Module) Schema(ctx context.Context, s *batch.Schema) (*batch.Schema, er
 	}
 	m.schemas[s.ID] = l
 	switch {
+	case l.pass:
+		m.verifier.Pass(s)
+		return s, nil
 	case l.drop:
 		m.verifier.Expect(s, nil)
 		return nil, nil
 	case len(l.out) == 0:
 		m.verifier.Expect(s, s)
-		return s, nil
+		return s.Clone(), nil // not s itself: rows change
 	}
 	out, err := batch.DecodeSchema(l.out)
 	if err != nil {
@@ -177,19 +181,21 @@ func (m *Module) askSchema(ctx context.Context, def []byte) (*layout, error) {
 	if err := m.call(ctx, wire.TransformSchema, &wire.SchemaRequest{Schema: def}, &reply); err != nil {
 		return nil, err
 	}
-	return &layout{in: def, drop: reply.Drop, out: slices.Clone(reply.Schema)}, nil
+	return &layout{in: def, pass: reply.Pass, drop: reply.Drop, out: slices.Clone(reply.Schema)}, nil
 }
 
-// Apply implements pipeline.Stage. The result is valid until the next call.
+// Apply implements pipeline.Stage. The module gets a block that defines all
+// schemas it uses, so that neither it nor a new child needs earlier ones.
 func (m *Module) Apply(ctx context.Context, block []byte, schemas []uint32) ([]byte, error) {
-	req := wire.TransformRequest{Block: block, Schemas: make([]uint64, len(schemas))}
+	req := wire.TransformRequest{Schemas: make([]uint64, len(schemas))}
 	for i, id := range schemas {
 		if m.schemas[id] == nil {
 			return nil, fmt.Errorf("transform by module %s: it was not asked for the layout of schema %d", m.cfg.Name, id)
 		}
 		req.Schemas[i] = uint64(id)
 	}
-	if err := m.verifier.Input(block, schemas); err != nil {
+	var err error
+	if req.Block, err = m.verifier.Input(block, schemas); err != nil {
 		return nil, fmt.Errorf("transform by module %s: its input: %w", m.cfg.Name, err)
 	}
 	var reply wire.TransformReply
@@ -199,7 +205,7 @@ func (m *Module) Apply(ctx context.Context, block []byte, schemas []uint32) ([]b
 	if err := m.verifier.Output(reply.Block); err != nil {
 		return nil, m.garbage("Transform", err)
 	}
-	return reply.Block, nil
+	return slices.Clone(reply.Block), nil
 }
 
 // garbage ends the child, whose memory nobody can trust now, and says why.
@@ -439,7 +445,7 @@ func (m *Module) prepare(ctx context.Context, c *child, configured bool) error {
 		if err := m.ask(ctx, c, m.methods[wire.TransformSchema], &wire.SchemaRequest{Schema: l.in}, &reply); err != nil {
 			return err
 		}
-		if reply.Drop != l.drop || !slices.Equal(reply.Schema, l.out) {
+		if reply.Pass != l.pass || reply.Drop != l.drop || !slices.Equal(reply.Schema, l.out) {
 			return sdk.Faultf(sdk.CodeInternal, "module %s gives, after a restart, another layout for schema %d than before: its calls are not pure", m.cfg.Name, id)
 		}
 	}

@@ -2,6 +2,7 @@ package wasmrt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -20,12 +21,15 @@ type Verifier struct {
 	before   []batch.Value
 	after    []batch.Value
 	key      []byte
+	whole    []byte
 }
 
 // expectation is the layout that was agreed on for rows of one schema.
 type expectation struct {
-	in, out []byte // definitions; out is nil where rows are dropped
+	schema  *batch.Schema // of the input
+	in, out []byte        // definitions; out is nil where rows are dropped
 	drop    bool
+	pass    bool
 }
 
 // side is one of the two blocks.
@@ -41,24 +45,43 @@ func (v *Verifier) Expect(in, out *batch.Schema) {
 	if v.expected == nil {
 		v.expected = map[uint32]*expectation{}
 	}
-	e := &expectation{in: batch.AppendSchema(nil, in), drop: out == nil}
+	e := &expectation{schema: in, in: batch.AppendSchema(nil, in), drop: out == nil}
 	if out != nil {
 		e.out = batch.AppendSchema(nil, out)
 	}
+	old := v.expected[in.ID]
 	v.expected[in.ID] = e
+	if old != nil && !bytes.Equal(old.in, e.in) {
+		v.in.reg = nil // the stream was opened anew
+	}
+	if v.in.reg == nil {
+		v.in.reg, v.in.defined = batch.NewRegistry(), map[uint32]bool{}
+		for _, e := range v.expected {
+			_ = v.in.reg.Add(e.schema) // no id comes twice in an empty registry
+		}
+	}
+	_ = v.in.reg.Add(in)
 }
 
-// decode reads a block. A stream that was opened anew may use an id for another
-// layout: what was known is dropped then.
-func (s *side) decode(data []byte, limits batch.Limits) error {
+// Pass notes that rows of s pass as they are.
+func (v *Verifier) Pass(s *batch.Schema) {
+	v.Expect(s, s)
+	v.expected[s.ID].pass = true
+}
+
+// decode reads a block; fresh forgets the layouts of earlier ones where the
+// block has others.
+func (s *side) decode(data []byte, limits batch.Limits, fresh bool) error {
 	if s.reg == nil {
 		s.reg, s.defined = batch.NewRegistry(), map[uint32]bool{}
 	}
-	if err := s.block.Decode(data, s.reg, limits); err != nil {
+	err := s.block.Decode(data, s.reg, limits)
+	if err != nil && fresh {
 		s.reg = batch.NewRegistry()
-		if err := s.block.Decode(data, s.reg, limits); err != nil {
-			return err
-		}
+		err = s.block.Decode(data, s.reg, limits)
+	}
+	if err != nil {
+		return err
 	}
 	clear(s.defined)
 	for _, id := range s.block.Definitions() {
@@ -78,10 +101,39 @@ func (s *side) read(i int) error {
 	return nil
 }
 
-// Input takes the block that will be transformed. It stays in use until Output.
-func (v *Verifier) Input(block []byte, schemas []uint32) error {
-	if err := v.in.decode(block, v.Limits); err != nil {
-		return err
+// Input takes the block that will be transformed and returns it with the
+// definitions of all schemas that it uses; earlier blocks may have had them. The
+// result stays in use until Output.
+func (v *Verifier) Input(block []byte, schemas []uint32) ([]byte, error) {
+	if err := v.in.decode(block, v.Limits, false); err != nil {
+		return nil, err
+	}
+	var missing []uint32
+	for i := range v.in.block.Len() {
+		if err := v.in.block.Event(i, &v.in.event); err != nil {
+			return nil, err
+		}
+		if s := v.in.event.Schema; s != nil && !v.in.defined[s.ID] {
+			v.in.defined[s.ID] = true
+			missing = append(missing, s.ID)
+		}
+	}
+	if len(missing) > 0 {
+		v.whole = v.whole[:0]
+		v.whole = append(v.whole, block...)
+		for _, id := range missing {
+			v.key = batch.AppendSchema(v.key[:0], v.in.reg.Get(id))
+			v.whole = binary.AppendUvarint(v.whole, uint64(len(v.key)))
+			v.whole = append(v.whole, v.key...)
+		}
+		// The definitions are the last section of a block.
+		binary.LittleEndian.PutUint32(v.whole[blockSize:], uint32(len(v.whole)))
+		n := binary.LittleEndian.Uint32(v.whole[blockSchemas:])
+		binary.LittleEndian.PutUint32(v.whole[blockSchemas:], n+uint32(len(missing)))
+		block = v.whole
+		if err := v.in.decode(block, v.Limits, false); err != nil {
+			return nil, err
+		}
 	}
 	if v.chosen == nil {
 		v.chosen = map[uint32]bool{}
@@ -90,19 +142,27 @@ func (v *Verifier) Input(block []byte, schemas []uint32) error {
 	for _, id := range schemas {
 		e := v.expected[id]
 		if e == nil {
-			return fmt.Errorf("no layout was agreed on for schema %d", id)
+			return nil, fmt.Errorf("no layout was agreed on for schema %d", id)
 		}
-		if s := v.in.reg.Get(id); v.in.defined[id] && !bytes.Equal(batch.AppendSchema(v.key[:0], s), e.in) {
-			return fmt.Errorf("schema %d of %s has another layout than the one that was agreed on", id, s.Name())
+		if s := v.in.reg.Get(id); v.in.defined[id] && s != e.schema {
+			if v.key = batch.AppendSchema(v.key[:0], s); !bytes.Equal(v.key, e.in) {
+				return nil, fmt.Errorf("schema %d of %s has another layout than the one that was agreed on", id, s.Name())
+			}
 		}
-		v.chosen[id] = true
+		v.chosen[id] = !e.pass
 	}
-	return nil
+	return block, nil
 }
+
+// Places in the header of a block.
+const (
+	blockSize    = 4
+	blockSchemas = 28
+)
 
 // Output checks the result for the block given to Input.
 func (v *Verifier) Output(block []byte) error {
-	if err := v.out.decode(block, v.Limits); err != nil {
+	if err := v.out.decode(block, v.Limits, true); err != nil {
 		return err
 	}
 	if err := v.definitions(); err != nil {

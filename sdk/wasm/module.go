@@ -139,6 +139,8 @@ func (m *module) schema(ctx context.Context, req *wire.SchemaRequest) (wire.Mess
 		return nil, err
 	case out == nil:
 		return &wire.SchemaReply{Drop: true}, nil
+	case out == sdk.Pass:
+		return &wire.SchemaReply{Pass: true}, nil
 	case out == in:
 		return &wire.SchemaReply{}, nil
 	}

@@ -39,17 +39,22 @@ func NewTransformer(t sdk.Transform, limits batch.Limits) *Transformer {
 }
 
 // Schema asks the transform for the layout of its output and keeps the answer
-// for Apply. It returns in itself where the layout stays and nil where the rows
-// are dropped.
+// for Apply. It returns in itself where the layout stays, sdk.Pass where rows are
+// not touched and nil where they are dropped.
 func (t *Transformer) Schema(ctx context.Context, in *batch.Schema) (*batch.Schema, error) {
 	out, err := t.transform.Schema(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	if out != nil && out.ID != in.ID {
+	if out != nil && out != sdk.Pass && out.ID != in.ID {
 		return nil, sdk.Faultf(sdk.CodeInternal, "transform gave schema id %d to the output for %s, want that of the input, %d", out.ID, in.Name(), in.ID)
 	}
 	t.plans[in.ID] = &plan{in: in, out: out}
+	if t.reg.Get(in.ID) == nil {
+		if err := t.reg.Add(in); err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
 }
 
@@ -69,7 +74,9 @@ func (t *Transformer) Apply(ctx context.Context, block []byte, schemas []uint64)
 		if err != nil {
 			return nil, err
 		}
-		plans[s.ID] = p
+		if p.out != sdk.Pass {
+			plans[s.ID] = p
+		}
 	}
 	t.out.Reset()
 	t.out.Forget() // the result defines all schemas it uses
@@ -82,13 +89,24 @@ func (t *Transformer) Apply(ctx context.Context, block []byte, schemas []uint64)
 }
 
 // decode reads the block. A stream that was opened anew may use an id for
-// another layout: what was known is dropped then.
+// another layout: then the block's definition replaces the one that was known.
 func (t *Transformer) decode(block []byte) error {
 	if err := t.block.Decode(block, t.reg, t.limits); err == nil {
 		return nil
 	}
+	old := t.reg.All()
 	t.reg = batch.NewRegistry()
-	return t.block.Decode(block, t.reg, t.limits)
+	if err := t.block.Decode(block, t.reg, t.limits); err != nil {
+		return err
+	}
+	for _, s := range old {
+		if t.reg.Get(s.ID) == nil {
+			if err := t.reg.Add(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // plan returns what was said about s, and asks when that was about another
