@@ -44,11 +44,14 @@ type process struct {
 	stopOnce       sync.Once
 }
 
-func newProcess(l *Launcher, img *Image, env []string, files []*os.File, limits Rlimits, hello link.Hello) *process {
+func newProcess(l *Launcher, img *Image, env []string, dir string, files []*os.File, limits Rlimits, hello link.Hello) *process {
+	if dir == "" {
+		dir = "/"
+	}
 	return &process{
 		name: img.Name, launch: l, limits: limits, hello: hello, exited: make(chan struct{}),
 		cmd: &exec.Cmd{
-			Path: img.path(), Args: []string{img.Name}, Env: append([]string{}, env...), Dir: "/", ExtraFiles: files,
+			Path: img.path(), Args: []string{img.Name}, Env: append([]string{}, env...), Dir: dir, ExtraFiles: files,
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		},
 	}
