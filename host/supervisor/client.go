@@ -80,7 +80,7 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 		VersionedPlugins: sets,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
-			c.proc = newProcess(l, cfg.Image, append(cmd.Env, env...), cfg.Dir, cfg.Inherit, cfg.Rlimits, hello)
+			c.proc = newProcess(l, cfg.Image, append(cmd.Env, env...), cfg.Inherit, cfg.Rlimits, hello)
 			return c.proc, nil
 		},
 		SkipHostEnv:      true,

@@ -44,14 +44,11 @@ type process struct {
 	stopOnce       sync.Once
 }
 
-func newProcess(l *Launcher, img *Image, env []string, dir string, files []*os.File, limits Rlimits, hello link.Hello) *process {
-	if dir == "" {
-		dir = "/"
-	}
+func newProcess(l *Launcher, img *Image, env []string, files []*os.File, limits Rlimits, hello link.Hello) *process {
 	return &process{
 		name: img.Name, launch: l, limits: limits, hello: hello, exited: make(chan struct{}),
 		cmd: &exec.Cmd{
-			Path: img.path(), Args: []string{img.Name}, Env: append([]string{}, env...), Dir: dir, ExtraFiles: files,
+			Path: img.path(), Args: []string{img.Name}, Env: append([]string{}, env...), Dir: "/", ExtraFiles: files,
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		},
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/manifest"
+)
+
+func TestOpen(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ config, want string }{
+		{`{"url":"sqlite://a.db"}`, ""},
+		{`{"url":"sqlite:///tmp/x/a.db","lanes":4,"keyless":"append","busyTimeout":"2s"}`, ""},
+		{`{}`, "url: "},
+		{`{"url":"a.db"}`, "found no scheme, expected sqlite:///"},
+		{`{"url":"mysql://u:hidden@h/db"}`, `found scheme "mysql", expected sqlite`},
+		{`{"url":"sqlite://"}`, "names no file"},
+		{`{"url":"sqlite:///a/"}`, "names no file"},
+		{`{"url":"sqlite://a.db","keyless":"maybe"}`, "keyless: "},
+		{`{"url":"sqlite://a.db","bulk":1}`, "bulk"},
+	} {
+		p := plugin()
+		conn, problems, err := p.Writer.Open(sdk.Env{}, []byte(c.config))
+		got := ""
+		for _, p := range problems {
+			got += p.String() + "\n"
+		}
+		if err != nil {
+			got += err.Error()
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "hidden") {
+			t.Errorf("%s: got %q, want it to contain %q", c.config, got, c.want)
+		}
+		if conn != nil && got == "" {
+			if err := conn.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestManifest(t *testing.T) {
+	p := plugin()
+	f := p.Manifest("process").Roles[manifest.Writer]
+	if f.Level != manifest.LevelTransactional {
+		t.Errorf("level %q, want %q", f.Level, manifest.LevelTransactional)
+	}
+	for _, want := range []string{manifest.CanPositions, manifest.CanScan, manifest.CanRelease, manifest.CanDiscover, manifest.CanLanes, manifest.FlatNames} {
+		if !strings.Contains(strings.Join(f.Capabilities, " "), want) {
+			t.Errorf("capabilities %v lack %q", f.Capabilities, want)
+		}
+	}
+}
