@@ -66,6 +66,8 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 	if n := len(cfg.SocketDir); n > 60 { // sun_path has 108 bytes, the rest takes 40
 		return nil, fmt.Errorf("start plugin %s: folder for sockets %s has %d bytes, expected 60 at most", name, cfg.SocketDir, n)
 	}
+	c.proc = newProcess(l, cfg.Image, cfg.Inherit, cfg.Rlimits, hello)
+	stopAbort := context.AfterFunc(ctx, c.proc.abort)
 	env := append([]string{link.HelloEnv + "=" + link.HelloLine}, cfg.Env...)
 	sets := map[int]plugin.PluginSet{}
 	for v := sdk.ProtocolMin; v <= sdk.ProtocolMax; v++ {
@@ -80,7 +82,7 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 		VersionedPlugins: sets,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
-			c.proc = newProcess(l, cfg.Image, append(cmd.Env, env...), cfg.Inherit, cfg.Rlimits, hello)
+			c.proc.cmd.Env = append(cmd.Env, env...) // go-plugin's variables and ours, nothing else
 			return c.proc, nil
 		},
 		SkipHostEnv:      true,
@@ -94,8 +96,13 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.SocketDir},
 	})
 	if err := c.connect(ctx); err != nil {
+		stopAbort()
 		c.end(0)
 		return nil, err
+	}
+	if !stopAbort() { // the context ended at the last moment
+		c.end(0)
+		return nil, ctx.Err()
 	}
 	c.gone = cfg.Metrics.started(c)
 	return c, nil
@@ -118,7 +125,7 @@ func (c *Client) dialOptions() []grpc.DialOption {
 	limit := int(c.cfg.Limits.Message)
 	return []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return link.Peer{PID: c.proc.pid, UID: os.Getuid()}.Dial(ctx, c.addr)
+			return link.Peer{PID: c.proc.started(), UID: os.Getuid()}.Dial(ctx, c.addr)
 		}),
 		grpc.WithDefaultCallOptions(
 			grpc.ForceCodecV2(c.codec), grpc.MaxCallRecvMsgSize(limit), grpc.MaxCallSendMsgSize(limit)),
@@ -159,7 +166,7 @@ func (c *Client) startError(err error) error {
 	if strings.Contains(err.Error(), "incompatible API version") {
 		return fmt.Errorf("%w: plugin %s, host speaks %d to %d: %w", ErrProtocol, name, sdk.ProtocolMin, sdk.ProtocolMax, err)
 	}
-	if c.proc == nil || c.proc.pid == 0 {
+	if c.proc.started() == 0 {
 		return fmt.Errorf("start plugin %s: %w", name, err)
 	}
 	select {
@@ -177,7 +184,7 @@ func (c *Client) Manifest() *manifest.Manifest { return c.manifest }
 func (c *Client) Protocol() int { return c.version }
 
 // PID returns the process id.
-func (c *Client) PID() int { return c.proc.pid }
+func (c *Client) PID() int { return c.proc.started() }
 
 // Exited is closed when the process has ended.
 func (c *Client) Exited() <-chan struct{} { return c.proc.exited }
@@ -271,7 +278,7 @@ func (c *Client) Kill() {
 
 // end stops the process and frees what the host holds of it.
 func (c *Client) end(grace time.Duration) {
-	if c.proc != nil && c.proc.pid != 0 {
+	if c.proc.started() != 0 {
 		c.proc.stop(grace)
 	}
 	if c.conn != nil {

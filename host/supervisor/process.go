@@ -40,15 +40,18 @@ type process struct {
 	stdout, stderr *os.File
 	exited         chan struct{}
 	state          *os.ProcessState // after exited
-	pid            int
 	stopOnce       sync.Once
+
+	mu      sync.Mutex
+	pid     int  // 0 = not started
+	aborted bool // to be killed as soon as it is started
 }
 
-func newProcess(l *Launcher, img *Image, env []string, files []*os.File, limits Rlimits, hello link.Hello) *process {
+func newProcess(l *Launcher, img *Image, files []*os.File, limits Rlimits, hello link.Hello) *process {
 	return &process{
 		name: img.Name, launch: l, limits: limits, hello: hello, exited: make(chan struct{}),
 		cmd: &exec.Cmd{
-			Path: img.path(), Args: []string{img.Name}, Env: append([]string{}, env...), Dir: "/", ExtraFiles: files,
+			Path: img.path(), Args: []string{img.Name}, Env: []string{}, Dir: "/", ExtraFiles: files,
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		},
 	}
@@ -80,8 +83,14 @@ func (p *process) Start(context.Context) error {
 		p.closePipes()
 		return fmt.Errorf("start plugin %s: %w", p.name, err)
 	}
+	p.mu.Lock()
 	p.pid = p.cmd.Process.Pid
+	aborted := p.aborted
+	p.mu.Unlock()
 	go p.reap()
+	if aborted {
+		p.kill()
+	}
 	if err = p.restrict(); err == nil {
 		err = p.hello.Write(p.stdin)
 	}
@@ -95,7 +104,7 @@ func (p *process) Start(context.Context) error {
 // restrict sets the limits before the plugin is told anything.
 func (p *process) restrict() error {
 	set := func(what string, resource int, v uint64) error {
-		if err := unix.Prlimit(p.pid, resource, &unix.Rlimit{Cur: v, Max: v}, nil); err != nil {
+		if err := unix.Prlimit(p.started(), resource, &unix.Rlimit{Cur: v, Max: v}, nil); err != nil {
 			return fmt.Errorf("limit of %s to %d: %w", what, v, err)
 		}
 		return nil
@@ -114,7 +123,7 @@ func (p *process) restrict() error {
 // signalled before the leader is reaped, while its number cannot be another's.
 func (p *process) reap() {
 	for {
-		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, p.started(), nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
@@ -130,13 +139,32 @@ func (p *process) reap() {
 }
 
 // kill ends the process group at once.
-func (p *process) kill() { _ = unix.Kill(-p.pid, unix.SIGKILL) }
+func (p *process) kill() {
+	if pid := p.started(); pid > 0 { // 0 would be the host's own group
+		_ = unix.Kill(-pid, unix.SIGKILL)
+	}
+}
 
-// stop asks the process to end and kills the group after the grace period. It
-// returns when the process is gone.
+// abort kills the process, if need be as soon as it is started.
+func (p *process) abort() {
+	p.mu.Lock()
+	p.aborted = true
+	p.mu.Unlock()
+	p.kill()
+}
+
+// started returns the process id, 0 when there is none.
+func (p *process) started() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pid
+}
+
+// stop asks a started process to end and kills the group after the grace period.
+// It returns when the process is gone.
 func (p *process) stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
-		_ = unix.Kill(p.pid, unix.SIGTERM)
+		_ = unix.Kill(p.started(), unix.SIGTERM)
 		t := time.NewTimer(grace)
 		defer t.Stop()
 		select {
@@ -191,7 +219,7 @@ func (p *process) Stdout() io.ReadCloser { return p.stdout }
 func (p *process) Stderr() io.ReadCloser { return p.stderr }
 func (p *process) Name() string          { return p.name }
 
-func (p *process) ID() string { return strconv.Itoa(p.pid) }
+func (p *process) ID() string { return strconv.Itoa(p.started()) }
 
 func (p *process) PluginToHost(network, address string) (string, string, error) {
 	return network, address, nil

@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec that is wrapped
@@ -13,14 +14,18 @@ import (
 // Codec carries messages of package wire, which code themselves, and leaves all
 // others to gRPC's own protobuf codec: on the wire both are protobuf.
 type Codec struct {
-	proto encoding.CodecV2
-	pool  mem.BufferPool
+	proto          encoding.CodecV2
+	pool           mem.BufferPool
+	sent, received atomic.Int64
 }
 
 // NewCodec returns a Codec.
 func NewCodec() *Codec {
 	return &Codec{proto: encoding.GetCodecV2("proto"), pool: mem.DefaultBufferPool()}
 }
+
+// Traffic returns the bytes of messages that the codec has coded and decoded.
+func (c *Codec) Traffic() (sent, received int64) { return c.sent.Load(), c.received.Load() }
 
 // Name is that of gRPC's protobuf codec, so that generated stubs understand it.
 func (c *Codec) Name() string { return "proto" }
@@ -33,6 +38,7 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	buf := c.pool.Get(room(m))
 	data := m.Append((*buf)[:0])
+	c.sent.Add(int64(len(data)))
 	if cap(data) > cap(*buf) { // it was larger than thought: gRPC has the only reference
 		c.pool.Put(buf)
 		return mem.BufferSlice{mem.SliceBuffer(data)}, nil
@@ -47,6 +53,7 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.proto.Unmarshal(data, v)
 	}
+	c.received.Add(int64(data.Len()))
 	if err := m.Decode(data.Materialize()); err != nil {
 		return fmt.Errorf("decode %T: %w", v, err)
 	}
