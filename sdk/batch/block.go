@@ -3,6 +3,7 @@ package batch
 import (
 	"encoding/binary"
 	"fmt"
+	"unsafe"
 )
 
 // Block is a decoded block: a view of its bytes. Reuse one Block for many
@@ -73,17 +74,19 @@ func (b *Block) Decode(data []byte, reg *Registry, limits Limits) error {
 }
 
 func (b *Block) decodeSchemas(data []byte, n int) error {
-	c := cursor{data: data, what: "schema section"}
+	mem := b.limits.Block
+	c := newCursor("schema section", data, mem)
 	b.defs = b.defs[:0]
-	if n > len(data) {
-		c.fail("count", fmt.Sprintf("%d schemas in %d bytes", n, len(data)))
+	c.reserve("count", uint64(n), 1, unsafe.Sizeof(b.defs[0]))
+	if c.err != nil {
+		return c.err
 	}
 	for range n {
 		def := c.bytes("definition")
 		if c.err != nil {
 			return c.err
 		}
-		id, err := b.reg.define(def)
+		id, err := b.reg.define(def, &mem)
 		if err != nil {
 			return err
 		}
@@ -94,9 +97,9 @@ func (b *Block) decodeSchemas(data []byte, n int) error {
 }
 
 func (b *Block) decodeTxs(data []byte, n int) error {
-	c := cursor{data: data, what: "transaction table"}
-	if n > len(data) {
-		c.fail("count", fmt.Sprintf("%d entries in %d bytes", n, len(data)))
+	c := newCursor("transaction table", data, b.limits.Block)
+	c.reserve("count", uint64(n), 7, unsafe.Sizeof(Tx{}))
+	if c.err != nil {
 		return c.err
 	}
 	b.Txs = grow(b.Txs, n)
@@ -224,10 +227,15 @@ func decodeEvent(raw []byte, reg *Registry, e *Event) error {
 			return fmt.Errorf("%w %d of a %s event", ErrUnknownSchema, id, e.Kind)
 		}
 	}
-	if e.Kind.IsRow() && (e.Schema == nil || flags&(eventBefore|eventAfter) == 0 || flags&eventBody != 0) {
-		return fmt.Errorf("%w: %s event with flags %#x and schema %d", ErrCorrupt, e.Kind, flags, id)
+	if (id != 0) != e.Kind.needsSchema() {
+		return fmt.Errorf("%w: %s event with schema %d", ErrCorrupt, e.Kind, id)
 	}
-	if !e.Kind.IsRow() && flags&^eventBody != 0 {
+	if e.Kind.IsRow() {
+		keyed := len(e.Schema.Key) > 0
+		if !hasImages(e.Kind, flags) || flags&eventBody != 0 || keyed != (flags&eventKey != 0) || flags&eventOldKey != 0 && e.Kind != Update {
+			return fmt.Errorf("%w: %s event of %s with flags %#x and a key of %d columns", ErrCorrupt, e.Kind, e.Schema.Name(), flags, len(e.Schema.Key))
+		}
+	} else if flags != eventBody {
 		return fmt.Errorf("%w: %s event with flags %#x", ErrCorrupt, e.Kind, flags)
 	}
 	if flags&^(eventBefore|eventAfter|eventKey|eventOldKey|eventBody) != 0 || flags&eventOldKey != 0 && flags&eventKey == 0 {

@@ -94,7 +94,8 @@ func padColumns(cols []Column, ix *Index) []Column {
 }
 
 func decodeChange(data []byte) (*Change, error) {
-	c := cursor{data: data, what: "schema change"}
+	mem := DefaultBlock
+	c := newCursor("schema change", data, mem)
 	ch := &Change{Kind: DDLKind(c.byte("kind"))}
 	if c.err == nil && (ch.Kind == DDLInvalid || ch.Kind > DDLOther) {
 		c.fail("kind", "unknown")
@@ -105,18 +106,18 @@ func decodeChange(data []byte) (*Change, error) {
 	ch.After = c.string("after")
 	ch.Statement = c.string("statement")
 	ch.Default = c.string("default schema")
-	hasColumn := c.byte("column")
+	hasColumn := c.bool("column")
 	part := c.bytes("part")
 	whole := c.bytes("schema")
 	c.end()
 	if c.err != nil {
 		return nil, c.err
 	}
-	p, err := decodeSchema(part)
+	p, err := decodeSchema(part, &mem)
 	if err != nil {
 		return nil, err
 	}
-	if hasColumn == 1 {
+	if hasColumn {
 		if len(p.Columns) == 0 {
 			c.fail("column", "announced, none there")
 			return nil, c.err
@@ -127,7 +128,7 @@ func decodeChange(data []byte) (*Change, error) {
 		ch.Index = &p.Uniques[0]
 	}
 	if len(whole) > 0 {
-		if ch.Schema, err = decodeSchema(whole); err != nil {
+		if ch.Schema, err = decodeSchema(whole, &mem); err != nil {
 			return nil, err
 		}
 	}
@@ -142,8 +143,8 @@ func appendRange(dst []byte, r *KeyRange) []byte {
 }
 
 func decodeRange(data []byte) (*KeyRange, error) {
-	c := cursor{data: data, what: "range"}
-	r := &KeyRange{Lo: c.bytes("lo"), Hi: c.bytes("hi"), Low: c.bytes("low"), High: c.bytes("high"), Last: c.byte("last") == 1}
+	c := newCursor("range", data, 0)
+	r := &KeyRange{Lo: c.bytes("lo"), Hi: c.bytes("hi"), Low: c.bytes("low"), High: c.bytes("high"), Last: c.bool("last")}
 	c.end()
 	if c.err != nil {
 		return nil, c.err
@@ -159,8 +160,8 @@ func appendState(dst []byte, s *StateItem) []byte {
 }
 
 func decodeState(data []byte) (*StateItem, error) {
-	c := cursor{data: data, what: "state item"}
-	s := &StateItem{Key: c.string("key"), Version: c.uvarint("version"), Value: c.bytes("value"), Deleted: c.byte("deleted") == 1}
+	c := newCursor("state item", data, 0)
+	s := &StateItem{Key: c.string("key"), Version: c.uvarint("version"), Value: c.bytes("value"), Deleted: c.bool("deleted")}
 	c.end()
 	if c.err != nil {
 		return nil, c.err

@@ -53,7 +53,10 @@ type Builder struct {
 	varStart int
 }
 
-type span struct{ from, to int }
+type span struct {
+	from, to int
+	raw      bool
+}
 
 type schemaInfo struct {
 	key     []int // by column: its place in the key, -1 for others
@@ -84,7 +87,10 @@ func (b *Builder) Reset() {
 
 // Forget drops the knowledge of which schemas the stream has defined, so that
 // the next block defines those it uses. Call it when the receiver is new.
-func (b *Builder) Forget() { clear(b.known) }
+func (b *Builder) Forget() {
+	clear(b.known)
+	b.schema = nil
+}
 
 // Len returns the number of events.
 func (b *Builder) Len() int { return len(b.starts) }
@@ -137,6 +143,9 @@ func (b *Builder) BeginTx(t Tx) error {
 	if b.inTx {
 		return fmt.Errorf("%w: a transaction entry is open", ErrMisuse)
 	}
+	if b.inEntries() != len(b.starts) {
+		return fmt.Errorf("%w: %d events stand outside of a transaction entry", ErrMisuse, len(b.starts)-b.inEntries())
+	}
 	t.First, t.Count = len(b.starts), 0
 	b.txs = append(b.txs, t)
 	b.inTx = true
@@ -172,13 +181,18 @@ func (b *Builder) EndTx(ends bool, start, end []byte) error {
 // AppendTx appends a whole entry as it stands, for code that copies blocks: its
 // events are those appended since the last entry, its First and Count are set here.
 func (b *Builder) AppendTx(t Tx) {
-	t.First = 0
-	if n := len(b.txs); n > 0 {
-		t.First = b.txs[n-1].First + b.txs[n-1].Count
-	}
+	t.First = b.inEntries()
 	t.Count = len(b.starts) - t.First
 	b.txs = append(b.txs, t)
 	b.txBuf = appendTx(b.txBuf, &t)
+}
+
+// inEntries returns how many events belong to the closed entries.
+func (b *Builder) inEntries() int {
+	if n := len(b.txs); n > 0 {
+		return b.txs[n-1].First + b.txs[n-1].Count
+	}
+	return 0
 }
 
 // SetOrdinal sets the ordinal of the next change, for code that copies blocks
@@ -200,6 +214,9 @@ func (b *Builder) advance() {
 func (b *Builder) Finish() ([]byte, error) {
 	if b.inTx || b.inRow {
 		return nil, fmt.Errorf("%w: a transaction entry or a row is open", ErrMisuse)
+	}
+	if n := len(b.starts) - b.inEntries(); n != 0 {
+		return nil, fmt.Errorf("%w: %d events stand outside of a transaction entry", ErrMisuse, n)
 	}
 	offs := len(b.buf)
 	for _, s := range b.starts {
@@ -224,8 +241,8 @@ func (b *Builder) Finish() ([]byte, error) {
 // CopyEvent appends an event of another block as it is. Its schema, if any, must
 // have the same id here; it is defined when the stream does not have it.
 func (b *Builder) CopyEvent(e *Event) error {
-	if b.inRow {
-		return fmt.Errorf("%w: a row is open", ErrMisuse)
+	if b.inRow || len(e.raw) == 0 {
+		return fmt.Errorf("%w: a row is open, or the event was not read from a block", ErrMisuse)
 	}
 	if e.Schema != nil {
 		if err := b.Define(e.Schema); err != nil {

@@ -124,7 +124,10 @@ func AppendDateTime(dst []byte, v int64, scale int) []byte {
 	case NegInfDateTime:
 		return append(dst, "-infinity"...)
 	}
-	c := UnpackDateTime(v)
+	return appendCivil(dst, UnpackDateTime(v), scale)
+}
+
+func appendCivil(dst []byte, c Civil, scale int) []byte {
 	dst = append(AppendDate(dst, PackDate(c.Year, c.Month, c.Day)), ' ')
 	dst = append(appendPadded(dst, c.Hour, 2), ':')
 	dst = append(appendPadded(dst, c.Minute, 2), ':')
@@ -143,7 +146,7 @@ func AppendTimestamp(dst []byte, v int64, scale int) []byte {
 	case NegInfTimestamp:
 		return append(dst, "-infinity"...)
 	}
-	return AppendDateTime(dst, CivilFromUnixMicro(v).Pack(), scale)
+	return appendCivil(dst, CivilFromUnixMicro(v), scale)
 }
 
 // CivilFromUnixMicro converts microseconds since 1970-01-01 UTC to the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unsafe"
 )
 
 // ErrCorrupt is wrapped by every error about bytes that are not a block of
@@ -22,6 +23,13 @@ type cursor struct {
 	pos  int
 	what string
 	err  error
+	mem  int // bytes that may still be allocated for lists
+}
+
+// newCursor returns a cursor over data that allocates no more for lists than mem
+// bytes: an item may take two bytes in the data and two hundred in memory.
+func newCursor(what string, data []byte, mem int) cursor {
+	return cursor{data: data, what: what, mem: mem}
 }
 
 func (c *cursor) fail(field, msg string) {
@@ -78,20 +86,43 @@ func (c *cursor) uint32(field string) uint32 {
 	return uint32(v)
 }
 
-// count reads the number of items that follow, each of at least size bytes, so
-// that no more is allocated than the bytes at hand can fill.
-func (c *cursor) count(field string, size int) int {
+// count reads the number of items that follow, each of at least size bytes in the
+// data and item bytes in memory.
+func (c *cursor) count(field string, size int, item uintptr) int {
 	v := c.uvarint(field)
-	if c.err == nil && v > uint64(c.left()/size) {
-		c.fail(field, fmt.Sprintf("%d items announced, %d bytes left", v, c.left()))
+	c.reserve(field, v, size, item)
+	if c.err != nil {
 		return 0
 	}
 	return int(v)
 }
 
+// reserve fails where n items are more than the bytes at hand can be, or need more
+// memory than is allowed.
+func (c *cursor) reserve(field string, n uint64, size int, item uintptr) {
+	switch {
+	case c.err != nil:
+	case n > uint64(c.left()/size):
+		c.fail(field, fmt.Sprintf("%d items announced, %d bytes left", n, c.left()))
+	case n > uint64(c.mem)/max(uint64(item), 1):
+		c.err = fmt.Errorf("%w: %s, %s at byte %d: %d items need more than the %d bytes that are left of the limit", ErrTooLarge, c.what, field, c.pos, n, c.mem)
+	default:
+		c.mem -= int(n) * int(item)
+	}
+}
+
+// bool reads a byte that is 0 or 1.
+func (c *cursor) bool(field string) bool {
+	b := c.byte(field)
+	if b > 1 {
+		c.fail(field, fmt.Sprintf("byte %d is no truth value", b))
+	}
+	return b == 1
+}
+
 // bytes returns a view of the data, never a copy.
 func (c *cursor) bytes(field string) []byte {
-	n := c.count(field, 1)
+	n := c.count(field, 1, 0)
 	if c.err != nil {
 		return nil
 	}
@@ -103,7 +134,7 @@ func (c *cursor) bytes(field string) []byte {
 func (c *cursor) string(field string) string { return string(c.bytes(field)) }
 
 func (c *cursor) strings(field string) []string {
-	n := c.count(field, 1)
+	n := c.count(field, 1, unsafe.Sizeof(""))
 	if n == 0 {
 		return nil
 	}
@@ -115,7 +146,7 @@ func (c *cursor) strings(field string) []string {
 }
 
 func (c *cursor) places(field string, limit int) []int {
-	n := c.count(field, 1)
+	n := c.count(field, 1, unsafe.Sizeof(0))
 	if n == 0 {
 		return nil
 	}

@@ -3,6 +3,7 @@ package batch
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrTooLarge is wrapped when a record or a block exceeds its limit.
@@ -10,7 +11,7 @@ var ErrTooLarge = errors.New("too large")
 
 // Limits bound what a block may hold. The zero value means the defaults.
 type Limits struct {
-	Block  int // bytes of a block at most; 0 = 128 MiB
+	Block  int // bytes of a block at most, and of what its decoding allocates; 0 = 128 MiB
 	Record int // bytes of one event at most; 0 = 64 MiB
 	Full   int // bytes at which Builder.Full says so; 0 = 256 KiB
 	Events int // events at which Builder.Full says so; 0 = 1024
@@ -33,6 +34,8 @@ func (l Limits) withDefaults() Limits {
 			*f.v = f.d
 		}
 	}
+	// Places in a block are 32 bits wide.
+	l.Block = min(l.Block, math.MaxInt32)
 	return l
 }
 

@@ -8,9 +8,13 @@ import (
 // Registry keeps the schemas of one stream by id. It is not safe for concurrent
 // use; the schemas it returns are, since they do not change.
 type Registry struct {
-	byID map[uint32]*entry
-	ids  []uint32
+	byID  map[uint32]*entry
+	ids   []uint32
+	dense []*Schema // those with small ids, for Get
 }
+
+// maxDense bounds dense, whatever ids a stream uses.
+const maxDense = 1 << 12
 
 type entry struct {
 	schema *Schema
@@ -22,6 +26,9 @@ func NewRegistry() *Registry { return &Registry{byID: map[uint32]*entry{}} }
 
 // Get returns the schema with that id, or nil.
 func (r *Registry) Get(id uint32) *Schema {
+	if int(id) < len(r.dense) {
+		return r.dense[id]
+	}
 	if e := r.byID[id]; e != nil {
 		return e.schema
 	}
@@ -51,17 +58,21 @@ func (r *Registry) add(s *Schema, def []byte) error {
 	}
 	r.byID[s.ID] = &entry{schema: s, def: bytes.Clone(def)}
 	r.ids = append(r.ids, s.ID)
+	if s.ID < maxDense {
+		r.dense = grow(r.dense, max(len(r.dense), int(s.ID)+1))
+		r.dense[s.ID] = s
+	}
 	return nil
 }
 
 // define decodes a definition unless the same bytes are there already.
-func (r *Registry) define(def []byte) (uint32, error) {
-	c := cursor{data: def, what: "schema"}
+func (r *Registry) define(def []byte, mem *int) (uint32, error) {
+	c := newCursor("schema", def, 0)
 	id := c.uint32("id")
 	if e := r.byID[id]; e != nil && bytes.Equal(e.def, def) {
 		return id, nil
 	}
-	s, err := decodeSchema(def)
+	s, err := decodeSchema(def, mem)
 	if err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ func (b *Builder) BeginRow(k Kind, s *Schema) error {
 	if !b.inTx || b.inRow || !k.IsRow() {
 		return fmt.Errorf("%w: BeginRow(%s) with transaction open: %t, row open: %t", ErrMisuse, k, b.inTx, b.inRow)
 	}
-	if b.schema != s || b.info == nil || b.known[s.ID] != s {
+	if b.schema != s {
 		if err := b.Define(s); err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ func (b *Builder) EndRow() error {
 	if b.err == nil && b.inImage {
 		b.fail("EndRow with an open image")
 	}
-	if b.err == nil && b.buf[b.event+1]&(eventBefore|eventAfter) == 0 {
-		b.fail("row without an image")
+	if b.err == nil && !hasImages(Kind(b.buf[b.event]), b.buf[b.event+1]) {
+		b.fail(fmt.Sprintf("%s of %s with the wrong images, flags %#x", Kind(b.buf[b.event]), b.schema.Name(), b.buf[b.event+1]))
 	}
 	if b.err == nil && len(b.schema.Key) > 0 {
 		b.appendKeys()
@@ -159,6 +159,9 @@ func (b *Builder) key(buf *[]byte, first, second []span) ([]byte, bool) {
 		if s.to == 0 {
 			return nil, false
 		}
+		if s.raw {
+			k = append(k, rawKey[:]...)
+		}
 		k = append(k, b.buf[s.from:s.to]...)
 	}
 	*buf = k
@@ -183,36 +186,50 @@ func (b *Builder) column() *Column {
 // done notes where the value of the current column lies and goes on to the next.
 func (b *Builder) done(from int) {
 	if p := b.info.key[b.col]; p >= 0 {
-		b.spans[b.side][p] = span{from, len(b.buf)}
+		b.spans[b.side][p] = span{from: from, to: len(b.buf)}
 	}
 	b.col++
 }
 
-// PutInt writes the next column's value: Bool, Int*, Date, Time, DateTime,
-// Timestamp and, for values that fit, Uint* and Year.
-func (b *Builder) PutInt(v int64) { b.putFixed(uint64(v)) }
-
-// PutUint writes the next column's value of type Bool, Uint* or Year.
-func (b *Builder) PutUint(v uint64) { b.putFixed(v) }
-
-func (b *Builder) putFixed(v uint64) {
+// PutInt writes the next column's value: Bool, Int*, Uint*, Date, Time, DateTime,
+// Timestamp and Year. A value that the type does not hold is an error of the row.
+func (b *Builder) PutInt(v int64) {
 	c := b.column()
 	if c == nil {
 		return
 	}
-	from := len(b.buf)
-	switch c.Type {
-	case Bool, Int8, Uint8:
-		b.buf = append(b.buf, byte(v))
-	case Int16, Uint16, Year:
-		b.buf = binary.LittleEndian.AppendUint16(b.buf, uint16(v))
-	case Int32, Uint32, Date:
-		b.buf = binary.LittleEndian.AppendUint32(b.buf, uint32(v))
-	case Int64, Uint64, Time, DateTime, Timestamp:
-		b.buf = binary.LittleEndian.AppendUint64(b.buf, v)
-	default:
-		b.fail(fmt.Sprintf("integer for column %s of type %s", c.Name, c.Type))
+	if r := &ranges[c.Type]; v < r.lo || v > r.hi {
+		b.fail(fmt.Sprintf("%d for column %s of type %s", v, c.Name, c.Type))
 		return
+	}
+	b.putFixed(c.Type, uint64(v))
+}
+
+// PutUint writes the next column's value of type Bool, Int*, Uint* or Year. A
+// value that the type does not hold is an error of the row.
+func (b *Builder) PutUint(v uint64) {
+	c := b.column()
+	if c == nil {
+		return
+	}
+	if c.Type != Uint64 && (v > math.MaxInt64 || int64(v) > ranges[c.Type].hi) {
+		b.fail(fmt.Sprintf("%d for column %s of type %s", v, c.Name, c.Type))
+		return
+	}
+	b.putFixed(c.Type, v)
+}
+
+func (b *Builder) putFixed(t Type, v uint64) {
+	from := len(b.buf)
+	switch widths[t] {
+	case 1:
+		b.buf = append(b.buf, byte(v))
+	case 2:
+		b.buf = binary.LittleEndian.AppendUint16(b.buf, uint16(v))
+	case 4:
+		b.buf = binary.LittleEndian.AppendUint32(b.buf, uint32(v))
+	default:
+		b.buf = binary.LittleEndian.AppendUint64(b.buf, v)
 	}
 	b.done(from)
 }
@@ -308,7 +325,12 @@ func (b *Builder) VarEnd(buf []byte) {
 
 // PutNull makes the next column NULL.
 func (b *Builder) PutNull() {
-	if b.column() == nil {
+	c := b.column()
+	if c == nil {
+		return
+	}
+	if b.info.key[b.col] >= 0 {
+		b.fail("NULL for the key column " + c.Name + " of " + b.schema.Name())
 		return
 	}
 	b.buf[b.imageAt+5+b.bitmaps(imageNull)+(b.col>>3)] |= 1 << (b.col & 7)
@@ -333,7 +355,12 @@ func (b *Builder) mark(flag byte) {
 // valid in their charset, or a value outside the type's range. Name is the
 // charset or native type; data is exact.
 func (b *Builder) PutRaw(name string, data []byte) {
-	if b.column() == nil {
+	c := b.column()
+	if c == nil {
+		return
+	}
+	if b.info.key[b.col] >= 0 && c.Type.Width() != 0 {
+		b.fail("raw value for the key column " + c.Name + " of type " + c.Type.String() + " of " + b.schema.Name())
 		return
 	}
 	b.setBit(imageRaw)
@@ -344,7 +371,11 @@ func (b *Builder) PutRaw(name string, data []byte) {
 	b.buf = append(b.buf, l[:k]...)
 	b.buf = append(b.buf, name...)
 	b.buf = append(b.buf, data...)
+	place := b.info.key[b.col]
 	b.done(from)
+	if place >= 0 {
+		b.spans[b.side][place].raw = true
+	}
 }
 
 // PutValue writes a decoded value of a column with the same type.
@@ -367,8 +398,10 @@ func (b *Builder) PutValue(v *Value) {
 			b.PutFloat(v.Float64())
 		case c.Type.Width() == 0 || v.bytes != nil:
 			b.PutBytes(v.bytes)
+		case c.Type == Uint64:
+			b.PutUint(v.num)
 		default:
-			b.putFixed(v.num)
+			b.PutInt(int64(v.num))
 		}
 	}
 }

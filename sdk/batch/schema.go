@@ -2,7 +2,10 @@ package batch
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math"
 	"slices"
+	"unsafe"
 )
 
 // ColumnFlags says what a column is beside its type.
@@ -15,7 +18,9 @@ const (
 	Virtual                           // computed by the source, not stored
 	Hidden                            // invisible: not part of SELECT *
 	AutoIncrement
-	TextValue // of Native and Map columns: the bytes are text
+	TextValue // of Native columns: the bytes are text
+
+	allFlags = TextValue<<1 - 1
 )
 
 // Column describes one column of a table at one position of the stream.
@@ -83,7 +88,8 @@ func (s *Schema) Column(name string) int {
 
 // Clone returns a copy that shares nothing with s.
 func (s *Schema) Clone() *Schema {
-	c, err := decodeSchema(AppendSchema(nil, s))
+	mem := math.MaxInt
+	c, err := decodeSchema(AppendSchema(nil, s), &mem)
 	if err != nil {
 		panic("batch: a schema that was encoded does not decode: " + err.Error())
 	}
@@ -174,10 +180,15 @@ func AppendSchema(dst []byte, s *Schema) []byte {
 
 // DecodeSchema reads a definition written by AppendSchema. The result shares
 // nothing with data.
-func DecodeSchema(data []byte) (*Schema, error) { return decodeSchema(data) }
+func DecodeSchema(data []byte) (*Schema, error) {
+	mem := DefaultBlock
+	return decodeSchema(data, &mem)
+}
 
-func decodeSchema(data []byte) (*Schema, error) {
-	c := cursor{data: data, what: "schema"}
+// decodeSchema takes what it allocates for lists from mem.
+func decodeSchema(data []byte, mem *int) (*Schema, error) {
+	c := newCursor("schema", data, *mem)
+	defer func() { *mem = c.mem }()
 	s := &Schema{
 		ID: c.uint32("id"), Version: c.uvarint("version"), Source: c.string("source"),
 		Namespace: c.string("namespace"), Table: c.string("table"),
@@ -188,7 +199,7 @@ func decodeSchema(data []byte) (*Schema, error) {
 	if flags&^(schemaPrimary|schemaPositional) != 0 {
 		c.fail("flags", "unknown bits")
 	}
-	n := c.count("columns", 13)
+	n := c.count("columns", 14, unsafe.Sizeof(Column{}))
 	if n > 0 {
 		s.Columns = make([]Column, n)
 	}
@@ -196,13 +207,13 @@ func decodeSchema(data []byte) (*Schema, error) {
 		s.Columns[i] = c.column()
 	}
 	s.Key = c.places("key", n)
-	if m := c.count("uniques", 2); m > 0 {
+	if m := c.count("uniques", 2, unsafe.Sizeof(Index{})); m > 0 {
 		s.Uniques = make([]Index, m)
 		for i := range s.Uniques {
 			s.Uniques[i] = Index{Name: c.string("unique name"), Columns: c.places("unique columns", n)}
 		}
 	}
-	if m := c.count("foreign keys", 7); m > 0 {
+	if m := c.count("foreign keys", 7, unsafe.Sizeof(ForeignKey{})); m > 0 {
 		s.ForeignKeys = make([]ForeignKey, m)
 		for i := range s.ForeignKeys {
 			s.ForeignKeys[i] = ForeignKey{
@@ -227,7 +238,7 @@ func (c *cursor) column() Column {
 	if c.err == nil && !col.Type.Valid() {
 		c.fail("column type", "unknown type "+col.Type.String()+" of column "+col.Name)
 	}
-	if c.err == nil && (col.Type == Array) != col.Elem.Valid() {
+	if c.err == nil && ((col.Type == Array) != (col.Elem != TypeInvalid) || col.Elem != TypeInvalid && !col.Elem.elemental()) {
 		c.fail("element type", "column "+col.Name+" of type "+col.Type.String()+" has element type "+col.Elem.String())
 	}
 	col.Native = c.string("native type")
@@ -237,6 +248,9 @@ func (c *cursor) column() Column {
 	col.Charset = c.string("charset")
 	col.Collation = c.string("collation")
 	col.Flags = ColumnFlags(c.uint32("column flags"))
+	if c.err == nil && col.Flags&^allFlags != 0 {
+		c.fail("column flags", fmt.Sprintf("unknown bits %#x", uint32(col.Flags&^allFlags)))
+	}
 	col.SRID = c.uint32("srid")
 	col.Values = c.strings("labels")
 	col.Default = c.string("default")

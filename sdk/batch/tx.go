@@ -1,6 +1,9 @@
 package batch
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
 // Cover says how much of a transaction one of the progress points given to Open
 // holds already.
@@ -86,7 +89,10 @@ func (c *cursor) tx(t *Tx) {
 	}
 	t.Committed = c.varint("commit time")
 	t.ID = c.string("id")
-	n := c.count("covers", 2)
+	n := c.count("covers", 2, unsafe.Sizeof(Cover{}))
+	if n > cap(t.Covers) {
+		t.Covers = make([]Cover, 0, n)
+	}
 	for range n {
 		t.Covers = append(t.Covers, Cover{Point: int(c.uint32("point")), Upto: c.uvarint("upto")})
 	}

@@ -1,6 +1,9 @@
 package batch
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Type is the logical type of a column. The byte layout of each is in
 // sdk/PROTOCOL.md, section "Values".
@@ -35,8 +38,8 @@ const (
 	Set              // labels joined by commas
 	Geometry         // uint32 SRID, then WKB
 	UUID             // 16 bytes
-	Array            // see PROTOCOL.md
-	Map              // see PROTOCOL.md
+	Array            // dimensions, NULL bitmap, elements; see AppendArray
+	Map              // text to text or NULL; see AppendMap
 	Vector           // float32 each
 	Interval         // int32 months, int32 days, int64 microseconds
 	TimeTZ           // int64 microseconds, int32 offset in seconds east of UTC
@@ -77,6 +80,26 @@ func (t Type) Width() int {
 	return 0
 }
 
+// elemental reports whether arrays of t exist: they do not nest, an array has
+// dimensions instead.
+func (t Type) elemental() bool { return t.Valid() && t != Array && t != Map }
+
+// ranges holds what PutInt takes: nothing for types that are no integers.
+var ranges = func() (r [typeEnd]struct{ lo, hi int64 }) {
+	for t := range r {
+		r[t].lo, r[t].hi = 1, 0
+	}
+	for t, lohi := range map[Type][2]int64{
+		Bool: {0, 1}, Int8: {math.MinInt8, math.MaxInt8}, Int16: {math.MinInt16, math.MaxInt16}, Int32: {math.MinInt32, math.MaxInt32},
+		Int64: {math.MinInt64, math.MaxInt64}, Uint8: {0, math.MaxUint8}, Uint16: {0, math.MaxUint16}, Uint32: {0, math.MaxUint32},
+		Uint64: {0, math.MaxInt64}, Date: {math.MinInt32, math.MaxInt32}, Time: {math.MinInt64, math.MaxInt64},
+		DateTime: {math.MinInt64, math.MaxInt64}, Timestamp: {math.MinInt64, math.MaxInt64}, Year: {0, math.MaxUint16},
+	} {
+		r[t].lo, r[t].hi = lohi[0], lohi[1]
+	}
+	return r
+}()
+
 // Kind is the kind of an event.
 type Kind uint8
 
@@ -109,6 +132,24 @@ func (k Kind) String() string {
 
 // Valid reports whether k is a kind of this version of the format.
 func (k Kind) Valid() bool { return k > KindInvalid && k < kindEnd }
+
+// needsSchema reports whether events of this kind concern one table.
+func (k Kind) needsSchema() bool { return k.IsRow() || k == Truncate || k == Range }
+
+// hasImages reports whether a row of this kind has the images it must have and
+// no others: Insert and Read the new one, Delete the old one, Update the new one
+// and perhaps the old one.
+func hasImages(k Kind, flags byte) bool {
+	switch flags & (eventBefore | eventAfter) {
+	case eventAfter:
+		return k != Delete
+	case eventBefore:
+		return k == Delete
+	case eventBefore | eventAfter:
+		return k == Update
+	}
+	return false
+}
 
 // IsRow reports whether events of this kind carry row images.
 func (k Kind) IsRow() bool { return k >= Insert && k <= Read }

@@ -131,6 +131,9 @@ func (im Image) Values(dst []Value) ([]Value, error) {
 	}
 	absent, null, unchanged, raw := maps[0], maps[1], maps[2], maps[3]
 	special := flags&(imageAbsent|imageUnchanged|imageRaw) != 0
+	if msg := checkBitmaps(maps, nb, n); msg != "" {
+		return dst, im.corrupt("bitmaps", msg)
+	}
 	for i := range n {
 		v := &dst[i]
 		if bit(null, i) {
@@ -183,33 +186,63 @@ func (im Image) Values(dst []Value) ([]Value, error) {
 		if len(data)-pos < w {
 			return dst, im.corrupt(cols[i].Name, "value cut off")
 		}
-		d := data[pos:]
-		pos += w
-		switch t {
-		case Bool, Uint8:
-			*v = Value{State: Present, num: uint64(d[0])}
-		case Int8:
-			*v = Value{State: Present, num: uint64(int64(int8(d[0])))}
-		case Int16:
-			*v = Value{State: Present, num: uint64(int64(int16(binary.LittleEndian.Uint16(d))))}
-		case Uint16, Year:
-			*v = Value{State: Present, num: uint64(binary.LittleEndian.Uint16(d))}
-		case Int32, Date:
-			*v = Value{State: Present, num: uint64(int64(int32(binary.LittleEndian.Uint32(d))))}
-		case Uint32:
-			*v = Value{State: Present, num: uint64(binary.LittleEndian.Uint32(d))}
-		case Float32:
-			*v = Value{State: Present, num: math.Float64bits(float64(math.Float32frombits(binary.LittleEndian.Uint32(d))))}
-		case UUID, Interval, TimeTZ:
-			*v = Value{State: Present, bytes: d[:w:w]}
-		default:
-			*v = Value{State: Present, num: binary.LittleEndian.Uint64(d)}
+		if !fixed(v, t, data[pos:pos+w:pos+w]) {
+			return dst, im.corrupt(cols[i].Name, fmt.Sprintf("bytes % x", data[pos:pos+w]))
 		}
+		pos += w
 	}
 	if pos != len(data) {
 		return dst, im.corrupt("end", fmt.Sprintf("%d bytes follow the last column", len(data)-pos))
 	}
 	return dst, nil
+}
+
+// fixed decodes the bytes of a type with a width. False: they are no value of it.
+func fixed(v *Value, t Type, d []byte) bool {
+	switch t {
+	case Bool:
+		*v = Value{State: Present, num: uint64(d[0])}
+		return d[0] <= 1
+	case Uint8:
+		*v = Value{State: Present, num: uint64(d[0])}
+	case Int8:
+		*v = Value{State: Present, num: uint64(int64(int8(d[0])))}
+	case Int16:
+		*v = Value{State: Present, num: uint64(int64(int16(binary.LittleEndian.Uint16(d))))}
+	case Uint16, Year:
+		*v = Value{State: Present, num: uint64(binary.LittleEndian.Uint16(d))}
+	case Int32, Date:
+		*v = Value{State: Present, num: uint64(int64(int32(binary.LittleEndian.Uint32(d))))}
+	case Uint32:
+		*v = Value{State: Present, num: uint64(binary.LittleEndian.Uint32(d))}
+	case Float32:
+		*v = Value{State: Present, num: math.Float64bits(float64(math.Float32frombits(binary.LittleEndian.Uint32(d))))}
+	case UUID, Interval, TimeTZ:
+		*v = Value{State: Present, bytes: d}
+	default:
+		*v = Value{State: Present, num: binary.LittleEndian.Uint64(d)}
+	}
+	return true
+}
+
+// checkBitmaps finds columns in two states and bits behind the last column.
+func checkBitmaps(maps [4][]byte, nb, n int) string {
+	for i := range nb {
+		var seen, twice byte
+		for _, m := range maps {
+			if m != nil {
+				twice |= seen & m[i]
+				seen |= m[i]
+			}
+		}
+		if twice != 0 {
+			return "a column is in two states"
+		}
+		if i == nb-1 && n&7 != 0 && seen>>(n&7) != 0 {
+			return "bits behind the last column"
+		}
+	}
+	return ""
 }
 
 func (im Image) corrupt(field, msg string) error {

@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Generate writes the Go code of v1/datalink.proto. Run it through
-// "make generate": the compiler and the two plugins are pinned in tools.mod, so
-// that nobody who imports the SDK inherits them.
+// Generate writes the Go code of the .proto files. Run it through "make generate":
+// the compiler and the two plugins are pinned in tools.mod, so that nobody who
+// imports the SDK inherits them.
 package main
 
 import (
@@ -23,17 +23,25 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// The name under which the file is registered begins with its package, so that it
-// meets no other file of that name in a program; the folder lacks that part.
+// The names under which files are registered begin with their package, so that
+// they meet no other file of that name in a program; the folders lack that part.
 const (
 	root   = "sdk/proto"
 	prefix = "datalink/"
-	source = prefix + "v1/datalink.proto"
 )
+
+var sources = []string{prefix + "v1/datalink.proto", prefix + "rowbench/row.proto"}
 
 func main() {
 	log.SetFlags(0)
-	log.SetPrefix("generate " + source + ": ")
+	for _, source := range sources {
+		if err := generate(source); err != nil {
+			log.Fatalf("generate %s: %v", source, err)
+		}
+	}
+}
+
+func generate(source string) error {
 	compiler := protocompile.Compiler{
 		Resolver: &protocompile.SourceResolver{Accessor: func(name string) (io.ReadCloser, error) {
 			return os.Open(local(name))
@@ -42,7 +50,7 @@ func main() {
 	}
 	files, err := compiler.Compile(context.Background(), source)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	request, err := proto.Marshal(&pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{source},
@@ -50,13 +58,14 @@ func main() {
 		ProtoFile:      []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(files[0])},
 	})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
 		if err := run(plugin, request); err != nil {
-			log.Fatalf("%s: %v", plugin, err)
+			return fmt.Errorf("%s: %w", plugin, err)
 		}
 	}
+	return nil
 }
 
 func local(name string) string { return filepath.Join(root, strings.TrimPrefix(name, prefix)) }

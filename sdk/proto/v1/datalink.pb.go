@@ -2392,6 +2392,7 @@ type SchemaReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Drop          bool                   `protobuf:"varint,1,opt,name=drop,proto3" json:"drop,omitempty"`
 	Schema        []byte                 `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"` // empty with drop = false: as it came
+	Pass          bool                   `protobuf:"varint,3,opt,name=pass,proto3" json:"pass,omitempty"`    // rows pass as they are: Transform need not be called for them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2438,6 +2439,13 @@ func (x *SchemaReply) GetSchema() []byte {
 		return x.Schema
 	}
 	return nil
+}
+
+func (x *SchemaReply) GetPass() bool {
+	if x != nil {
+		return x.Pass
+	}
+	return false
 }
 
 type TransformRequest struct {
@@ -2721,10 +2729,11 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12(\n" +
 	"\x05fault\x18\x02 \x01(\v2\x12.datalink.v1.FaultR\x05fault\"'\n" +
 	"\rSchemaRequest\x12\x16\n" +
-	"\x06schema\x18\x01 \x01(\fR\x06schema\"9\n" +
+	"\x06schema\x18\x01 \x01(\fR\x06schema\"M\n" +
 	"\vSchemaReply\x12\x12\n" +
 	"\x04drop\x18\x01 \x01(\bR\x04drop\x12\x16\n" +
-	"\x06schema\x18\x02 \x01(\fR\x06schema\"F\n" +
+	"\x06schema\x18\x02 \x01(\fR\x06schema\x12\x12\n" +
+	"\x04pass\x18\x03 \x01(\bR\x04pass\"F\n" +
 	"\x10TransformRequest\x12\x14\n" +
 	"\x05block\x18\x01 \x01(\fR\x05block\x12\x1c\n" +
 	"\aschemas\x18\x02 \x03(\x04B\x02\x10\x00R\aschemas\"&\n" +
