@@ -219,3 +219,9 @@ func (s *Scanner) index(x *Indexer) error {
 		}
 	}
 }
+
+// IndexAll finds the end of a transaction that is all that s holds.
+func IndexAll(s *Scanner, x *Indexer) error {
+	x.Reset()
+	return s.index(x)
+}

@@ -12,8 +12,7 @@ import (
 // trailing one bits of its first byte says how many bytes follow).
 func (g *Group) tagged(b []byte) error {
 	r := varReader{b: b}
-	if v := r.uint(); v != 0 {
-		// The version counts in steps of one; 0 is the only one there is.
+	if v := r.uint(); v != 1 {
 		return corrupt(GTIDTagged, "format version %d", v)
 	}
 	r.uint() // size

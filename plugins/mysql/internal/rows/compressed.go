@@ -37,7 +37,7 @@ func (it *Iter) decompress(b []byte) ([]byte, error) {
 	r := flate.NewReader(bytes.NewReader(src))
 	var out bytes.Buffer
 	if _, err := io.Copy(&out, io.LimitReader(r, int64(size)+1)); err != nil || out.Len() != size {
-		return nil, fmt.Errorf("%w: compressed column inflates to %d of %d bytes: %v", ErrCorrupt, out.Len(), size, err)
+		return nil, fmt.Errorf("%w: % x compressed column inflates to %d of %d bytes: %v", ErrCorrupt, b[:12], out.Len(), size, err)
 	}
 	return out.Bytes(), nil
 }

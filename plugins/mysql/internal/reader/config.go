@@ -1,0 +1,141 @@
+package reader
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/datalink-go/datalink/sdk"
+)
+
+// Config is the configuration of the reader.
+type Config struct {
+	Files          sdk.Strings  `config:"files" doc:"binary log files: paths or patterns such as /backup/mysql-bin.*; .gz is read as it is"`
+	Address        sdk.Strings  `config:"address" doc:"server to read from; this version reads files only"`
+	Tables         sdk.Strings  `config:"tables" doc:"tables to read, as patterns of database.table; ! excludes; left out = all but the server's own" default:"[]"`
+	Start          string       `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:FILE:OFFSET or time:RFC 3339" default:"earliest"`
+	DDL            string       `config:"ddl" doc:"schema changes: pass them on, leave them out, or stop at the first" enum:"apply|ignore|stop" default:"apply"`
+	OnUnknownTable string       `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`
+	OnStatement    string       `config:"onStatement" doc:"a change that the log holds as a statement and not as rows: stop, or leave it out" enum:"stop|ignore" default:"stop"`
+	MaxEvent       sdk.ByteSize `config:"maxEvent" doc:"largest single event, and with it the largest row" default:"1GiB"`
+	MaxWindow      sdk.ByteSize `config:"maxWindow" doc:"largest decompression window of a compressed transaction" default:"64MiB"`
+}
+
+// Validate checks what concerns more than one option.
+func (c *Config) Validate() []sdk.Problem {
+	var p []sdk.Problem
+	if len(c.Address) > 0 {
+		p = append(p, sdk.Problem{Path: "address", Found: strings.Join(c.Address, ", "), Expected: "files", Message: "this version of the plugin reads binary log files, not servers; copy the files and name them in files"})
+	} else if len(c.Files) == 0 {
+		p = append(p, sdk.Problem{Path: "files", Expected: "paths or patterns of binary log files", Message: "nothing to read is named"})
+	}
+	for i, t := range c.Tables {
+		if _, err := newPattern(t); err != nil {
+			p = append(p, sdk.Problem{Path: fmt.Sprintf("tables[%d]", i), Found: t, Expected: "database.table with * and ?, ! in front to exclude", Message: err.Error()})
+		}
+	}
+	if _, err := parseStart(c.Start); err != nil {
+		p = append(p, sdk.Problem{Path: "start", Found: c.Start, Expected: "earliest, latest, position:FILE:OFFSET or time:2026-01-02T15:04:05Z", Message: err.Error()})
+	}
+	return p
+}
+
+// start is where to begin without progress.
+type start struct {
+	latest bool
+	at     *place
+	since  time.Time
+}
+
+func parseStart(s string) (start, error) {
+	kind, rest, _ := strings.Cut(s, ":")
+	switch {
+	case s == "earliest" || s == "":
+		return start{}, nil
+	case s == "latest":
+		return start{latest: true}, nil
+	case s == "snapshot":
+		return start{}, fmt.Errorf("a snapshot needs a server; files hold changes only")
+	case kind == "position":
+		p, ord, err := parsePlace(rest)
+		if err == nil && ord != 0 {
+			err = fmt.Errorf("a start position lies between transactions, it has no ordinal")
+		}
+		return start{at: &p}, err
+	case kind == "time":
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02"} {
+			if t, err := time.Parse(layout, rest); err == nil {
+				return start{since: t}, nil
+			}
+		}
+		return start{}, fmt.Errorf("%q is not a time", rest)
+	}
+	return start{}, fmt.Errorf("unknown start")
+}
+
+// pattern is one of the patterns of tables.
+type pattern struct {
+	exclude         bool
+	database, table string
+}
+
+func newPattern(s string) (pattern, error) {
+	var p pattern
+	s, p.exclude = strings.CutPrefix(s, "!")
+	db, table, ok := strings.Cut(s, ".")
+	if !ok || db == "" || table == "" {
+		return p, fmt.Errorf("not of the form database.table")
+	}
+	p.database, p.table = db, table
+	for _, part := range []string{db, table} {
+		if _, err := path.Match(part, ""); err != nil {
+			return p, fmt.Errorf("bad pattern")
+		}
+	}
+	return p, nil
+}
+
+func (p *pattern) match(db, table string) bool {
+	a, _ := path.Match(p.database, db)
+	b, _ := path.Match(p.table, table)
+	return a && b
+}
+
+// filter says which tables are read.
+type filter []pattern
+
+func newFilter(tables []string) filter {
+	var f filter
+	for _, t := range tables {
+		if p, err := newPattern(t); err == nil {
+			f = append(f, p)
+		}
+	}
+	return f
+}
+
+// wants reports whether a table is read: it matches a pattern that includes, if
+// there are any, and none that excludes. Without patterns all but the schemas of
+// the server itself are.
+func (f filter) wants(db, table string) bool {
+	included, any := false, false
+	for i := range f {
+		p := &f[i]
+		any = any || !p.exclude
+		if p.match(db, table) {
+			if p.exclude {
+				return false
+			}
+			included = true
+		}
+	}
+	if any {
+		return included
+	}
+	switch db {
+	case "mysql", "sys", "performance_schema", "information_schema":
+		return false
+	}
+	return true
+}
