@@ -1,0 +1,20 @@
+// Package api is the local HTTP interface of a daemon: JSON under /v1, health and
+// metrics beside it.
+//
+//	datalink task …  ──►  Client  ──HTTP on a unix socket or loopback──►  Handler  ──►  Backend
+//
+// Backend is what both ends have in common: the daemon implements it, Client
+// implements it over HTTP, so that a command runs the same against a daemon and
+// against a data directory that no daemon uses.
+//
+// Invariants:
+//
+//   - The unix socket lies in the owner-only data directory. Over TCP each request
+//     carries the token of the file api.token, and the address is a loopback one
+//     unless the operator says otherwise.
+//   - Bodies are bounded; unknown fields of a request are errors.
+//   - An error is {"error": {"kind", "message", "problems"}}; kinds are a fixed set
+//     (see Kind), from which the exit code of a command follows.
+//
+// What it does not do: authentication of users; TLS.
+package api

@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/datalink-go/datalink/host/pipeline"
+	"github.com/datalink-go/datalink/sdk"
+)
+
+// Meter counts what a run does. It is a pipeline.Observer, safe for concurrent use.
+type Meter struct {
+	mu      sync.Mutex
+	counts  Counts
+	bytes   int64
+	tables  map[string]*TableCount
+	writers map[string]*WriterCount
+	last    sdk.Position
+	commit  int64 // of the newest transaction read, µs
+	stored  int64 // of the newest transaction stored, µs
+	moved   time.Time
+	restart int
+	then    []pipeline.Observer
+}
+
+// Counts are records of a run.
+type Counts struct {
+	Read         int64 `json:"read"`
+	Filtered     int64 `json:"filtered"`
+	Written      int64 `json:"written"`
+	Skipped      int64 `json:"skipped"`
+	DeadLettered int64 `json:"deadLettered"`
+}
+
+// TableCount is what a table at the target got.
+type TableCount struct {
+	Name     string `json:"name"`
+	Inserted int64  `json:"inserted"`
+	Updated  int64  `json:"updated"`
+	Deleted  int64  `json:"deleted"`
+}
+
+// WriterCount is what one writer got.
+type WriterCount struct {
+	Counts
+	Last sdk.Position
+}
+
+// NewMeter returns a Meter that passes on what it hears to the others.
+func NewMeter(then ...pipeline.Observer) *Meter {
+	return &Meter{tables: map[string]*TableCount{}, writers: map[string]*WriterCount{}, moved: time.Now(), then: then}
+}
+
+var _ pipeline.Observer = (*Meter)(nil)
+
+// Read implements pipeline.Observer.
+func (m *Meter) Read(records, bytes int, last sdk.Position, committed int64) {
+	m.mu.Lock()
+	m.counts.Read += int64(records)
+	m.bytes += int64(bytes)
+	m.last, m.commit = last, max(m.commit, committed)
+	if records > 0 {
+		m.moved = time.Now()
+	}
+	m.mu.Unlock()
+	for _, o := range m.then {
+		o.Read(records, bytes, last, committed)
+	}
+}
+
+// Filtered implements pipeline.Observer.
+func (m *Meter) Filtered(records int) {
+	m.mu.Lock()
+	m.counts.Filtered += int64(records)
+	m.mu.Unlock()
+	for _, o := range m.then {
+		o.Filtered(records)
+	}
+}
+
+func (m *Meter) writer(name string) *WriterCount {
+	w := m.writers[name]
+	if w == nil {
+		w = &WriterCount{}
+		m.writers[name] = w
+	}
+	return w
+}
+
+// Acked implements pipeline.Observer.
+func (m *Meter) Acked(writer string, counts []pipeline.Count, committed int64, last sdk.Position) {
+	m.mu.Lock()
+	w := m.writer(writer)
+	for _, c := range counts {
+		t := m.tables[c.Table]
+		if t == nil {
+			t = &TableCount{Name: c.Table}
+			m.tables[c.Table] = t
+		}
+		t.Inserted += int64(c.Inserted)
+		t.Updated += int64(c.Updated)
+		t.Deleted += int64(c.Deleted)
+		n := int64(c.Inserted + c.Updated + c.Deleted)
+		w.Written += n
+		m.counts.Written += n
+	}
+	w.Last, m.stored, m.moved = last, max(m.stored, committed), time.Now()
+	m.mu.Unlock()
+	for _, o := range m.then {
+		o.Acked(writer, counts, committed, last)
+	}
+}
+
+// Skipped implements pipeline.Observer.
+func (m *Meter) Skipped(writer string, records int) {
+	m.mu.Lock()
+	m.counts.Skipped += int64(records)
+	m.writer(writer).Skipped += int64(records)
+	m.mu.Unlock()
+	for _, o := range m.then {
+		o.Skipped(writer, records)
+	}
+}
+
+// DeadLettered implements pipeline.Observer.
+func (m *Meter) DeadLettered(writer string, d sdk.DeadLetter) {
+	m.mu.Lock()
+	m.counts.DeadLettered++
+	m.writer(writer).DeadLettered++
+	m.mu.Unlock()
+	for _, o := range m.then {
+		o.DeadLettered(writer, d)
+	}
+}
+
+// Restarted implements pipeline.Observer.
+func (m *Meter) Restarted(name string, err error) {
+	m.mu.Lock()
+	m.restart++
+	m.mu.Unlock()
+	for _, o := range m.then {
+		o.Restarted(name, err)
+	}
+}
+
+// Reading is what a Meter shows at a moment.
+type Reading struct {
+	Counts   Counts
+	Bytes    int64
+	Tables   []TableCount // by name
+	Last     sdk.Position
+	Lag      time.Duration // between the newest transactions read and stored, by the source's clock
+	Idle     time.Duration // since something was read or stored
+	Restarts int
+}
+
+// Reading returns the present state.
+func (m *Meter) Reading() Reading {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := Reading{Counts: m.counts, Bytes: m.bytes, Last: m.last, Idle: time.Since(m.moved), Restarts: m.restart}
+	if m.commit > m.stored {
+		r.Lag = time.Duration(m.commit-m.stored) * time.Microsecond
+	}
+	for _, t := range m.tables {
+		r.Tables = append(r.Tables, *t)
+	}
+	slices.SortFunc(r.Tables, func(a, b TableCount) int { return cmp.Compare(a.Name, b.Name) })
+	return r
+}
