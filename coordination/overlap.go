@@ -49,7 +49,7 @@ type OverlapWriter struct {
 // the same time. It is created once and never changed; what happens to it later is
 // a Resolution.
 type Overlap struct {
-	ID      string          `json:"id"` // a UUIDv7
+	ID      string          `json:"id"` // a UUID
 	Task    string          `json:"task"`
 	TaskUID string          `json:"taskUid"`
 	Cause   Cause           `json:"cause"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -22,7 +23,11 @@ func Here(dir string, lock *os.File) (Place, error) {
 	if err != nil {
 		return Place{}, fmt.Errorf("path of data directory %q: %w", dir, err)
 	}
-	p := Place{Host: host, BootID: strings.TrimSpace(string(boot)), DataDir: abs}
+	started, err := startTime()
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{Host: host, BootID: strings.TrimSpace(string(boot)), DataDir: abs, Process: strconv.Itoa(os.Getpid()) + "@" + started}
 	if lock == nil {
 		return p, nil
 	}
@@ -36,4 +41,21 @@ func Here(dir string, lock *os.File) (Place, error) {
 	}
 	p.LockID, p.Held = fmt.Sprintf("%d:%d", st.Dev, st.Ino), true
 	return p, nil
+}
+
+// startTime is field 22 of proc_pid_stat(5): clock ticks since the boot. Field 2,
+// the command in brackets, may hold blanks.
+func startTime() (string, error) {
+	const path = "/proc/self/stat"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("start time of this process: %w", err)
+	}
+	s := string(data)
+	fields := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	const at = 22 - 3
+	if len(fields) <= at {
+		return "", fmt.Errorf("start time of this process: %s has %d fields, expected more than 22", path, len(fields)+2)
+	}
+	return fields[at], nil
 }

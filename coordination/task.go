@@ -44,22 +44,24 @@ func (d *Definition) Validate() error {
 	return nil
 }
 
-// Place is where a process runs and the data directory that it holds the lock of.
-// Two processes of one Place never live at the same time, plugins included, since
-// they inherit the lock.
+// Place is a process and the data directory that it holds the lock of. Plugins
+// inherit the lock: two processes that hold the same one never live at the same
+// time, nor do their plugins.
 type Place struct {
 	Host    string `json:"host"`
 	BootID  string `json:"bootId"`
 	DataDir string `json:"dataDir"`            // path, for people
 	LockID  string `json:"lockId"`             // device and inode of the lock file
 	Held    bool   `json:"lockHeld,omitempty"` // the lock was held when the record was written
+	Process string `json:"process"`            // pid and start time: unique since the boot
 }
 
-// Same reports whether both name one host since one boot and one lock file, and
-// both say that they held it. Unknown parts are never the same.
-func (p Place) Same(q Place) bool {
-	return p.Held && q.Held && p.Host != "" && p.BootID != "" && p.LockID != "" &&
-		p.Host == q.Host && p.BootID == q.BootID && p.LockID == q.LockID
+// Succeeds reports that p, which lives and holds the lock now, proves that old is
+// gone with all its plugins: another process of the same host since the same boot
+// that held the same lock. Unknown parts prove nothing.
+func (p Place) Succeeds(old Place) bool {
+	return p.Held && old.Held && p.Host != "" && p.BootID != "" && p.LockID != "" && p.Process != "" && old.Process != "" &&
+		p.Host == old.Host && p.BootID == old.BootID && p.LockID == old.LockID && p.Process != old.Process
 }
 
 // Status is a task's status node: who runs it now.
@@ -97,7 +99,6 @@ type Take struct {
 	State       string // first state shown
 	Above       uint64 // the epoch becomes greater than this too
 	// Replace is the executionId of a status node that may be deleted on the way:
-	// its Place is the same as that of the session, which holds the lock now, so
-	// that nothing of it lives. Any other node is a HeldError.
+	// the session's Place succeeds that of the node. Any other node is a HeldError.
 	Replace string
 }

@@ -99,8 +99,10 @@ func overlapOnce(t T, fresh New) {
 func overlapResolutions(t T, fresh New) {
 	b := setUp(t, fresh)
 	ids := []string{newID(), newID()}
-	for _, id := range ids {
-		b.ok("add", b.AddOverlap(b.ctx, coordination.Overlap{ID: id, Task: "orders", Open: true}))
+	slices.Sort(ids)
+	slices.Reverse(ids) // the order of time is not that of the ids
+	for i, id := range ids {
+		b.ok("add", b.AddOverlap(b.ctx, coordination.Overlap{ID: id, Task: "orders", Open: true, At: time.Unix(int64(i), 0)}))
 	}
 	first, second := coordination.Resolution{ID: newID(), What: "proven dead"}, coordination.Resolution{ID: newID(), What: "repaired", Closes: true}
 	b.ok("resolve", b.Resolve(b.ctx, ids[1], first))

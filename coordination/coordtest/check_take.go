@@ -124,6 +124,7 @@ func takeReplace(t T, fresh New) {
 	s1 := b.joinAt("w1", home)
 	st := b.take(s1)
 	b.Abandon(s1.ID())
+	home.Process = "9@200"
 	s2 := b.joinAt("w2", home)
 	_, err := s2.Take(b.ctx, coordination.Take{Task: "orders", ExecutionID: newID()})
 	b.is("take without naming the dead node", err, coordination.ErrHeld)
@@ -141,12 +142,15 @@ func takeReplace(t T, fresh New) {
 
 func takeReplaceRefused(t T, fresh New) {
 	mine := place("a")
+	mine.Process = "9@200"
 	for name, theirs := range map[string]coordination.Place{
-		"other host":      {Host: "host-2", BootID: "boot-1", LockID: "a", Held: true},
-		"other boot":      {Host: "host-1", BootID: "boot-2", LockID: "a", Held: true},
-		"other directory": {Host: "host-1", BootID: "boot-1", LockID: "b", Held: true},
-		"lock not held":   {Host: "host-1", BootID: "boot-1", LockID: "a"},
-		"host unknown":    {BootID: "boot-1", LockID: "a", Held: true},
+		"other host":      {Host: "host-2", BootID: "boot-1", LockID: "a", Held: true, Process: "7@100"},
+		"other boot":      {Host: "host-1", BootID: "boot-2", LockID: "a", Held: true, Process: "7@100"},
+		"other directory": {Host: "host-1", BootID: "boot-1", LockID: "b", Held: true, Process: "7@100"},
+		"lock not held":   {Host: "host-1", BootID: "boot-1", LockID: "a", Process: "7@100"},
+		"host unknown":    {BootID: "boot-1", LockID: "a", Held: true, Process: "7@100"},
+		"process unknown": {Host: "host-1", BootID: "boot-1", LockID: "a", Held: true},
+		"same process":    mine,
 		"nothing known":   {DataDir: "/data/a"},
 	} {
 		b := setUp(t, fresh)

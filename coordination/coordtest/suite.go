@@ -96,7 +96,7 @@ func (b *bench) is(what string, err, want error) {
 
 // place makes places that differ in their lock file.
 func place(lock string) coordination.Place {
-	return coordination.Place{Host: "host-1", BootID: "boot-1", DataDir: "/data/" + lock, LockID: lock, Held: true}
+	return coordination.Place{Host: "host-1", BootID: "boot-1", DataDir: "/data/" + lock, LockID: lock, Held: true, Process: "7@100"}
 }
 
 func (b *bench) join(id string) coordination.Session {

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	bolt "go.etcd.io/bbolt"
@@ -124,6 +125,7 @@ func (s *Store) Overlaps(ctx context.Context) (out []coordination.Overlap, err e
 				return err
 			}
 		}
+		slices.SortStableFunc(out, func(a, b coordination.Overlap) int { return a.At.Compare(b.At) })
 		return nil
 	})
 	return out, err

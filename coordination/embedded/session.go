@@ -155,7 +155,7 @@ func (x *Session) Take(ctx context.Context, t coordination.Take) (out coordinati
 			out = *old // the caller asks again after a lost answer
 			return nil
 		}
-		if old != nil && (old.ExecutionID != t.Replace || !old.Same(x.worker.Place)) {
+		if old != nil && (old.ExecutionID != t.Replace || !x.worker.Place.Succeeds(old.Place)) {
 			return &coordination.HeldError{Status: *old}
 		}
 		out = coordination.Status{

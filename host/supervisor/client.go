@@ -66,7 +66,7 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 	if n := len(cfg.SocketDir); n > 60 { // sun_path has 108 bytes, the rest takes 40
 		return nil, fmt.Errorf("start plugin %s: folder for sockets %s has %d bytes, expected 60 at most", name, cfg.SocketDir, n)
 	}
-	c.proc = newProcess(l, cfg.Image, cfg.Inherit, cfg.Rlimits, hello)
+	c.proc = newProcess(l, cfg.Image, cfg.Dir, cfg.Inherit, cfg.Rlimits, hello)
 	stopAbort := context.AfterFunc(ctx, c.proc.abort)
 	env := append([]string{link.HelloEnv + "=" + link.HelloLine}, cfg.Env...)
 	sets := map[int]plugin.PluginSet{}

@@ -19,6 +19,7 @@ type Config struct {
 	Manifest *manifest.Manifest
 
 	Env       []string   // NAME=value; nothing else is in the plugin's environment
+	Dir       string     // working directory, for relative paths of a configuration; "" = /
 	Inherit   []*os.File // descriptors that stay open in the plugin: the lock of the data directory
 	Rlimits   Rlimits
 	Limits    wire.Limits // zero fields = the defaults of the SDK

@@ -47,11 +47,14 @@ type process struct {
 	aborted bool // to be killed as soon as it is started
 }
 
-func newProcess(l *Launcher, img *Image, files []*os.File, limits Rlimits, hello link.Hello) *process {
+func newProcess(l *Launcher, img *Image, dir string, files []*os.File, limits Rlimits, hello link.Hello) *process {
+	if dir == "" {
+		dir = "/"
+	}
 	return &process{
 		name: img.Name, launch: l, limits: limits, hello: hello, exited: make(chan struct{}),
 		cmd: &exec.Cmd{
-			Path: img.path(), Args: []string{img.Name}, Env: []string{}, Dir: "/", ExtraFiles: files,
+			Path: img.path(), Args: []string{img.Name}, Env: []string{}, Dir: dir, ExtraFiles: files,
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		},
 	}
