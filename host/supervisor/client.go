@@ -66,7 +66,7 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 	if n := len(cfg.SocketDir); n > 60 { // sun_path has 108 bytes, the rest takes 40
 		return nil, fmt.Errorf("start plugin %s: folder for sockets %s has %d bytes, expected 60 at most", name, cfg.SocketDir, n)
 	}
-	c.proc = newProcess(l, cfg.Image, cfg.Dir, cfg.Inherit, cfg.Rlimits, hello)
+	c.proc = newProcess(l, &cfg, hello)
 	stopAbort := context.AfterFunc(ctx, c.proc.abort)
 	env := append([]string{link.HelloEnv + "=" + link.HelloLine}, cfg.Env...)
 	sets := map[int]plugin.PluginSet{}
@@ -171,7 +171,9 @@ func (c *Client) startError(err error) error {
 	}
 	select {
 	case <-c.proc.exited:
-		return &pipeline.DiedError{Connector: name, Instance: c.cfg.Instance, Call: "start", How: c.proc.how(), LastWords: c.err.words()}
+		if c.proc.suicide() {
+			return &pipeline.DiedError{Connector: name, Instance: c.cfg.Instance, Call: "start", How: c.proc.how(), LastWords: c.err.words()}
+		}
 	default:
 	}
 	return fmt.Errorf("start plugin %s: %w", name, err)

@@ -32,6 +32,8 @@ type Config struct {
 
 	Log     *slog.Logger // nil = none
 	Metrics *Metrics     // nil = none
+
+	off switches // tests
 }
 
 func (c Config) withDefaults() Config {
@@ -45,6 +47,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Instance == "" {
 		c.Instance = string(c.Role)
+	}
+	if c.Dir == "" {
+		c.Dir = "/"
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -35,6 +35,7 @@ type process struct {
 	hello  link.Hello
 	limits Rlimits
 	launch *Launcher
+	off    switches
 
 	stdin          *os.File // open for as long as the plugin may live
 	stdout, stderr *os.File
@@ -44,20 +45,30 @@ type process struct {
 
 	mu      sync.Mutex
 	pid     int  // 0 = not started
+	killed  bool // by the host, while it ran
 	aborted bool // to be killed as soon as it is started
 }
 
-func newProcess(l *Launcher, img *Image, dir string, files []*os.File, limits Rlimits, hello link.Hello) *process {
-	if dir == "" {
-		dir = "/"
-	}
-	return &process{
-		name: img.Name, launch: l, limits: limits, hello: hello, exited: make(chan struct{}),
+func newProcess(l *Launcher, cfg *Config, hello link.Hello) *process {
+	img := cfg.Image
+	p := &process{
+		name: img.Name, launch: l, limits: cfg.Rlimits, hello: hello, off: cfg.off, exited: make(chan struct{}),
 		cmd: &exec.Cmd{
-			Path: img.path(), Args: []string{img.Name}, Env: []string{}, Dir: dir, ExtraFiles: files,
+			Path: img.path(), Args: []string{img.Name}, Env: []string{}, Dir: cfg.Dir, ExtraFiles: cfg.Inherit,
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 		},
 	}
+	if cfg.off.deathSignal {
+		p.cmd.SysProcAttr.Pdeathsig = 0
+	}
+	return p
+}
+
+// switches turn single guarantees off, so that a test can show that another one
+// holds without them, or what they prevent.
+type switches struct {
+	deathSignal bool // no signal at the end of the host
+	groupKill   bool // what the plugin started is left alone
 }
 
 // Start implements runner.Runner.
@@ -131,9 +142,11 @@ func (p *process) reap() {
 			break
 		}
 	}
-	p.kill()
+	p.signalGroup()
 	_ = p.cmd.Wait() // how it ended is in the state
+	p.mu.Lock()
 	p.state = p.cmd.ProcessState
+	p.mu.Unlock()
 	late := time.Now().Add(pipeGrace)
 	_ = p.stdout.SetReadDeadline(late)
 	_ = p.stderr.SetReadDeadline(late)
@@ -143,9 +156,33 @@ func (p *process) reap() {
 
 // kill ends the process group at once.
 func (p *process) kill() {
-	if pid := p.started(); pid > 0 { // 0 would be the host's own group
-		_ = unix.Kill(-pid, unix.SIGKILL)
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
+	p.signalGroup()
+}
+
+func (p *process) signalGroup() {
+	pid := p.started()
+	if pid == 0 {
+		return // 0 would be the host's own group
 	}
+	if p.off.groupKill {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		return
+	}
+	_ = unix.Kill(-pid, unix.SIGKILL)
+}
+
+// suicide reports whether an ended process ended by itself.
+func (p *process) suicide() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil || !p.killed {
+		return true
+	}
+	w, ok := p.state.Sys().(syscall.WaitStatus)
+	return ok && !(w.Signaled() && w.Signal() == syscall.SIGKILL)
 }
 
 // abort kills the process, if need be as soon as it is started.
