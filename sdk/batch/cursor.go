@@ -104,7 +104,7 @@ func (c *cursor) reserve(field string, n uint64, size int, item uintptr) {
 	case c.err != nil:
 	case n > uint64(c.left()/size):
 		c.fail(field, fmt.Sprintf("%d items announced, %d bytes left", n, c.left()))
-	case n > uint64(c.mem)/max(uint64(item), 1):
+	case item > 0 && n > uint64(c.mem)/uint64(item):
 		c.err = fmt.Errorf("%w: %s, %s at byte %d: %d items need more than the %d bytes that are left of the limit", ErrTooLarge, c.what, field, c.pos, n, c.mem)
 	default:
 		c.mem -= int(n) * int(item)

@@ -199,7 +199,7 @@ func decodeSchema(data []byte, mem *int) (*Schema, error) {
 	if flags&^(schemaPrimary|schemaPositional) != 0 {
 		c.fail("flags", "unknown bits")
 	}
-	n := c.count("columns", 14, unsafe.Sizeof(Column{}))
+	n := c.count("columns", 13, unsafe.Sizeof(Column{}))
 	if n > 0 {
 		s.Columns = make([]Column, n)
 	}
