@@ -29,7 +29,7 @@ func (e *ConfigError) Error() string {
 type Setup struct {
 	Config     []byte // JSON with secrets resolved
 	LogLevel   string
-	FailPoints []string // tests
+	FailPoints []string // tests; armed in the first process only
 }
 
 // Plugin is a supervised plugin.
@@ -55,7 +55,9 @@ func NewPlugin(l *Launcher, cfg Config, setup Setup, opts Options, configured fu
 			return nil, err
 		}
 		err = func() error {
-			a, err := c.Configure(ctx, setup.Config, setup.LogLevel, setup.FailPoints...)
+			points := setup.FailPoints
+			setup.FailPoints = nil // starts come one after the other
+			a, err := c.Configure(ctx, setup.Config, setup.LogLevel, points...)
 			switch {
 			case err != nil:
 				return err
