@@ -52,5 +52,8 @@ func DecodePosition(text string) (sdk.Position, error) {
 	case len(j.Base64) > 0:
 		p.Source = j.Base64
 	}
+	if p.IsZero() {
+		return sdk.Position{}, nil
+	}
 	return p, nil
 }

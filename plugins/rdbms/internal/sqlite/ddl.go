@@ -3,7 +3,6 @@ package sqlite
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -114,9 +113,17 @@ func (t *tx) renameTable(from, to string, d *batch.Change) error {
 	if err != nil {
 		return err
 	}
-	if taken != nil && !strings.EqualFold(from, to) {
+	if taken != nil && fold(from) != fold(to) {
 		return sdk.Faultf(sdk.CodeSchemaMismatch, "tables %s and %s are both in the target: %s", from, to, d.Statement).
 			Suggest("drop or rename the one that does not come from the source")
+	}
+	if taken != nil {
+		// SQLite finds the table itself in the way of its name in other letters.
+		tmp := to + "_datalink_new"
+		if err := t.c.run("ALTER TABLE " + quote(old.name) + " RENAME TO " + quote(tmp)); err != nil {
+			return err
+		}
+		old.name = tmp
 	}
 	return t.c.run("ALTER TABLE " + quote(old.name) + " RENAME TO " + quote(to))
 }
