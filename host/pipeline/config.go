@@ -39,6 +39,8 @@ type Config struct {
 	// NoGuard switches the dead-letter guard off, for the test that shows what
 	// it is good for.
 	NoGuard bool
+	// NoSkip hands over what the target holds already, likewise.
+	NoSkip bool
 }
 
 // ReaderConfig is the source of a run.

@@ -8,21 +8,34 @@ import (
 )
 
 // hunt looks for the record on which a connector dies. The first death sends
-// what was in flight again, one block at a time; each further one halves what is
-// sent at once, until a single record is left.
+// what was in flight again, a transaction at a time as far as blocks allow; each
+// further one halves what is sent at once, committed by ordinal, until a single
+// record is left that kills it three times in a row.
 type hunt struct {
 	deaths int
 	limit  int   // events sent at once; 0 = whole blocks
 	entry  int64 // the block under suspicion
+	at     spot  // the record under suspicion
+	single int   // deaths in a row on it
 }
 
-// on reports whether blocks go one at a time.
+// on reports whether a hunt is under way.
 func (h *hunt) on() bool { return h.deaths > 0 }
 
-// passed notes that a block became durable: the hunt is over once it is the
-// suspect or a later one.
+// holds reports whether the next request must wait for those in flight. While
+// whole blocks are sent, one that ends inside a transaction needs its successor.
+func (h *hunt) holds(inflight []*sent) bool {
+	if h.deaths == 0 {
+		return false
+	}
+	txs := inflight[len(inflight)-1].entry.block.Txs
+	return h.limit > 0 || len(txs) == 0 || txs[len(txs)-1].Ends
+}
+
+// passed notes that a request became durable: the hunt is over once it ends
+// the suspect or a later block.
 func (h *hunt) passed(s *sent) {
-	if h.deaths > 0 && s.entry.index >= h.entry {
+	if h.deaths > 0 && s.whole && s.entry.index >= h.entry {
 		*h = hunt{}
 	}
 }
@@ -36,20 +49,21 @@ func (w *writer) suspect(cause error) error {
 	}
 	first := w.inflight[0]
 	h.deaths++
-	switch {
-	case h.deaths == 1 || len(w.inflight) > 1:
+	switch n := first.to - first.from; {
+	case h.deaths == 1:
 		h.entry = w.inflight[len(w.inflight)-1].entry.index
-		return nil
 	case h.limit == 0:
-		h.entry = first.entry.index
-		h.limit = max(1, (first.to-first.from)/2)
+		h.limit = max(1, n/2)
 	case h.limit > 1:
 		h.limit /= 2
-	case first.to-first.from == 1:
-		return w.poison(first, cause)
-	}
-	if first.to-first.from == 1 && h.deaths > 2 {
-		return w.poison(first, cause)
+	default:
+		at := spot{first.entry.index, first.from}
+		if at != h.at {
+			h.at, h.single = at, 0
+		}
+		if h.single++; n <= 1 && h.single >= 3 {
+			return w.poison(first, cause)
+		}
 	}
 	return nil
 }

@@ -55,18 +55,18 @@ func (w *writer) pause(ctx context.Context, d time.Duration) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
+		if !w.detached && w.win.fullFor() > w.run.Backoff.Detach && w.win.others() {
+			w.detached = true
+			w.win.detach(w.acked)
+			w.run.Log.Warn("writer is detached: the window is full of blocks that it alone lacks; the reader will be opened again for it",
+				"writer", w.cfg.Name)
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-until.C:
 			return nil
 		case <-tick.C:
-			if !w.detached && w.win.fullFor() > w.run.Backoff.Detach && w.win.others() {
-				w.detached = true
-				w.win.detach(w.acked)
-				w.run.Log.Warn("writer is detached: the window is full of blocks that it alone lacks; the reader will be opened again for it",
-					"writer", w.cfg.Name)
-			}
 		}
 	}
 }

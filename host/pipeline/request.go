@@ -39,6 +39,7 @@ type builder struct {
 	cfg     *WriterConfig
 	format  sdk.Position // names format and version of the positions
 	noGuard bool
+	noSkip  bool
 
 	chain  *chain
 	out    *batch.Builder
@@ -57,9 +58,9 @@ type builder struct {
 	next   uint64
 }
 
-func newBuilder(cfg *WriterConfig, noGuard bool) *builder {
+func newBuilder(cfg *WriterConfig, noGuard, noSkip bool) *builder {
 	return &builder{
-		cfg: cfg, noGuard: noGuard, chain: newChain(cfg.Stages), mapped: -1, fresh: true,
+		cfg: cfg, noGuard: noGuard, noSkip: noSkip, chain: newChain(cfg.Stages), mapped: -1, fresh: true,
 		out:    batch.NewBuilder(batch.Limits{}),
 		failed: map[spot]sdk.Fault{}, guard: map[string]spot{}, held: map[string]uint64{}, number: map[spot]uint64{}, next: 1,
 	}
@@ -105,10 +106,10 @@ func (b *builder) open(m *mapping, e *entry) error {
 
 // build makes the request for events [from,to) of the mapped block in blk and
 // notes what it holds.
-func (b *builder) build(e *entry, from, to int) (*wire.WriteRequest, *sent, error) {
+func (b *builder) build(e *entry, from, to int, split bool) (*wire.WriteRequest, *sent, error) {
 	n := b.blk.Len()
 	s := &sent{entry: e, from: from, to: to, whole: to >= n}
-	req := &wire.WriteRequest{First: e.first, Last: e.last, VersionBase: e.version + uint64(from), Split: to < n || from > 0}
+	req := &wire.WriteRequest{First: e.first, Last: e.last, VersionBase: e.version + uint64(from), Split: split}
 	plain, err := b.survey(e, s)
 	if err != nil {
 		return nil, nil, err
@@ -276,6 +277,9 @@ func (b *builder) rebuildTx(e *entry, s *sent, t int) error {
 // covers returns the covers of a transaction in the writer's own points.
 func (b *builder) covers(e *entry, t int) []batch.Cover {
 	var out []batch.Cover
+	if b.noSkip {
+		return nil
+	}
 	if b.skip == nil {
 		for _, c := range b.blk.Txs[t].Covers {
 			if p := c.Point - b.offset; p >= 0 && p < b.points {

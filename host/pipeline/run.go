@@ -217,7 +217,7 @@ func (r *round) claim(ctx context.Context) ([]*writer, []sdk.Point, []batch.Stat
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("claim for writer %s: %w", wc.Name, err)
 		}
-		b := newBuilder(wc, r.cfg.NoGuard)
+		b := newBuilder(wc, r.cfg.NoGuard, r.cfg.NoSkip)
 		b.claimed(c)
 		b.offset, b.points = len(points), len(c.Points)
 		w := &writer{cfg: wc, run: r.cfg, sink: wc.Sink, build: b, claimed: c, points: c.Points, savedAt: time.Now()}

@@ -240,3 +240,31 @@ func (w *window) others() bool {
 	defer w.mu.Unlock()
 	return w.writers > 1
 }
+
+// last returns the index of the newest entry, -1 before the first.
+func (w *window) last() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next - 1
+}
+
+// tail returns the index of the entry in which the last transaction begins, if
+// that transaction has not ended, and one past the newest entry otherwise.
+func (w *window) tail() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.next
+	for i := len(w.entries) - 1; i >= 0; i-- {
+		txs := w.entries[i].block.Txs
+		if n := len(txs); n > 0 {
+			if txs[n-1].Ends {
+				return at
+			}
+			at = w.entries[i].index
+			if txs[n-1].Begins {
+				return at
+			}
+		}
+	}
+	return at
+}

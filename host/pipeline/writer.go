@@ -157,13 +157,13 @@ func (w *writer) pump(ctx context.Context) error {
 			}
 		}
 		if rerr != nil {
-			if errors.Is(rerr, io.EOF) && closing {
+			if !errors.Is(rerr, io.EOF) {
+				return rerr
+			}
+			if closing && w.drained() {
 				return w.save(ctx, true)
 			}
-			if errors.Is(rerr, io.EOF) {
-				rerr = fmt.Errorf("%w: its stream ended before it was told to", ErrDied)
-			}
-			return rerr
+			return sdk.Faultf(sdk.CodeUnavailable, "its stream ended with %d blocks not acknowledged", len(w.inflight)+int(w.win.last()+1-w.cursor))
 		}
 		progress := false
 		if !closing {
@@ -195,10 +195,19 @@ func (w *writer) pump(ctx context.Context) error {
 	}
 }
 
+// drained reports whether all that is not acknowledged belongs to a source
+// transaction whose end was never read: it is dropped and read again next time.
+func (w *writer) drained() bool {
+	if w.cursor <= w.win.last() {
+		return false // a refusal made the writer go back after the stream was closed
+	}
+	return len(w.inflight) == 0 || w.inflight[0].entry.index >= w.win.tail()
+}
+
 // send hands over the next block if the sink's share of the window allows it.
 // Ended says that no block will follow.
 func (w *writer) send() (sent, ended bool, err error) {
-	if len(w.inflight) > 0 && (w.hunt.on() || w.records >= w.run.Window.Records || w.bytes >= w.run.Window.Bytes) {
+	if len(w.inflight) > 0 && (w.hunt.holds(w.inflight) || w.records >= w.run.Window.Records || w.bytes >= w.run.Window.Bytes) {
 		return false, false, nil
 	}
 	e, end := w.win.get(w.cursor)
@@ -213,7 +222,7 @@ func (w *writer) send() (sent, ended bool, err error) {
 	if limit := w.hunt.limit; limit > 0 {
 		to = min(n, w.event+limit)
 	}
-	req, s, err := w.build.build(e, w.event, to)
+	req, s, err := w.build.build(e, w.event, to, w.hunt.limit > 0)
 	if err != nil {
 		return false, false, err
 	}
@@ -284,8 +293,8 @@ func (w *writer) take(s *sent) {
 	}
 	if s.whole {
 		w.pending = s.entry.index + 1
-		w.hunt.passed(s)
 	}
+	w.hunt.passed(s)
 	last := sdk.Position{}
 	if s.whole {
 		last = s.entry.last
