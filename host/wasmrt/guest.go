@@ -184,7 +184,10 @@ func trapText(err error, out *output) string {
 	} else if i := strings.Index(text, "\nwasm stack trace:"); i > 0 {
 		// The first frames are enough to find the place.
 		lines := strings.Split(strings.TrimSpace(text[i+1:]), "\n")
-		text = text[:i] + " at " + strings.TrimSpace(strings.Join(lines[1:min(len(lines), 4)], " < "))
+		for i := range lines {
+			lines[i] = strings.TrimSpace(lines[i])
+		}
+		text = text[:i] + " at " + strings.Join(lines[1:min(len(lines), 4)], " < ")
 	}
 	if tail := out.tail(); tail != "" {
 		text += "; it printed: " + tail

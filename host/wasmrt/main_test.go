@@ -19,10 +19,15 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == ChildArg {
 		ChildMain()
 	}
-	code := m.Run()
-	if builtDir != "" {
-		os.RemoveAll(builtDir)
+	var err error
+	if builtDir, err = os.MkdirTemp("", "wasmrt"); err != nil {
+		panic(err)
 	}
+	if len(os.Args) > 1 && os.Args[1] == hostArg {
+		hostMain(os.Args[2])
+	}
+	code := m.Run()
+	os.RemoveAll(builtDir)
 	os.Exit(code)
 }
 
@@ -36,9 +41,6 @@ var (
 func maskGo(tb testing.TB) []byte {
 	tb.Helper()
 	buildOnce.Do(func() {
-		if builtDir, buildErr = os.MkdirTemp("", "mask-go"); buildErr != nil {
-			return
-		}
 		cmd := exec.Command("go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", filepath.Join(builtDir, "mask.wasm"), "../../examples/mask-go")
 		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -63,9 +65,10 @@ func file(tb testing.TB, path string) []byte {
 	return p
 }
 
-func newRuntime(tb testing.TB, cache string) *Runtime {
+// newRuntime returns a Runtime; all tests share one cache.
+func newRuntime(tb testing.TB) *Runtime {
 	tb.Helper()
-	r, err := New(Config{CacheDir: cache, Log: slog.New(slog.NewTextHandler(tb.Output(), nil))})
+	r, err := New(Config{CacheDir: filepath.Join(builtDir, "cache"), Log: slog.New(slog.NewTextHandler(tb.Output(), nil))})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func exportCall(method, ptr, n uint32) uint64 {
 	if ptr != address(in) || uint64(n) > uint64(len(in)) {
 		return 0 // not the buffer that alloc gave: a fault of the host
 	}
-	out := exported.call(method, in[:n])
+	out := exported.Call(method, in[:n])
 	return uint64(address(out))<<32 | uint64(len(out))
 }
 

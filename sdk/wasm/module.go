@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"sync"
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -13,8 +12,9 @@ import (
 	"github.com/datalink-go/datalink/sdk/wire"
 )
 
-// module is the one plugin of this program and its one instance.
-type module struct {
+// Module answers calls for one plugin and its one instance. It is not safe for
+// concurrent use.
+type Module struct {
 	plugin    sdk.Plugin
 	methods   []wire.Method
 	log       *slog.Logger
@@ -24,28 +24,14 @@ type module struct {
 	out       []byte // reply
 }
 
-// The module of this program: exports of a WebAssembly module are functions
-// without a receiver, so there has to be one.
-var (
-	exported module
-	once     sync.Once
-)
-
-// Export makes the plugin what this module is. It is called once, from an init
-// function of package main.
-func Export(p sdk.Plugin) {
-	done := false
-	once.Do(func() {
-		exported = module{plugin: p, methods: wire.Methods(), log: slog.New(&handler{write: hostLog})}
-		done = true
-	})
-	if !done {
-		panic("wasm: Export called twice")
-	}
+// New returns what Export makes of p, so that tests can call it natively: all of
+// it but WebAssembly.
+func New(p sdk.Plugin) *Module {
+	return &Module{plugin: p, methods: wire.Methods(), log: slog.New(&handler{write: hostLog})}
 }
 
 // alloc returns room for a request of n bytes.
-func (m *module) alloc(n uint32) []byte {
+func (m *Module) alloc(n uint32) []byte {
 	if uint64(cap(m.in)) < uint64(n) {
 		m.in = make([]byte, n, uint64(n)+uint64(n)/4)
 	}
@@ -53,14 +39,15 @@ func (m *module) alloc(n uint32) []byte {
 	return m.in
 }
 
-// call answers one call; the reply is valid until the next.
-func (m *module) call(method uint32, request []byte) []byte {
+// Call answers one call; the reply, as wire.AppendReply lays it out, is valid
+// until the next.
+func (m *Module) Call(method uint32, request []byte) []byte {
 	reply, err := m.dispatch(context.Background(), method, request)
 	m.out = wire.AppendReply(m.out[:0], reply, err)
 	return m.out
 }
 
-func (m *module) dispatch(ctx context.Context, id uint32, request []byte) (wire.Message, error) {
+func (m *Module) dispatch(ctx context.Context, id uint32, request []byte) (wire.Message, error) {
 	if id == 0 || id > uint32(len(m.methods)) {
 		return nil, sdk.Faultf(sdk.CodeUnimplemented, "method %d is not of this protocol version", id)
 	}
@@ -94,12 +81,12 @@ func (m *module) dispatch(ctx context.Context, id uint32, request []byte) (wire.
 	return nil, sdk.Faultf(sdk.CodeUnimplemented, "a module does not serve %s", method.Name)
 }
 
-func (m *module) describe() (wire.Message, error) {
+func (m *Module) describe() (wire.Message, error) {
 	text, err := json.Marshal(m.plugin.Manifest("wasm"))
 	return &wire.DescribeReply{Manifest: text}, err
 }
 
-func (m *module) configure(req *wire.ConfigureRequest) (wire.Message, error) {
+func (m *Module) configure(req *wire.ConfigureRequest) (wire.Message, error) {
 	if req.Role != string(manifest.Transform) || m.plugin.Transform == nil {
 		return nil, sdk.Faultf(sdk.CodeUnimplemented, "module %s is no %s: a module serves transforms", m.plugin.Name, req.Role)
 	}
@@ -118,14 +105,14 @@ func (m *module) configure(req *wire.ConfigureRequest) (wire.Message, error) {
 	return &wire.ConfigureReply{Limits: req.Limits}, nil
 }
 
-func (m *module) configured() error {
+func (m *Module) configured() error {
 	if m.transform == nil {
 		return sdk.Faultf(sdk.CodeInternal, "module %s is called before it is configured", m.plugin.Name)
 	}
 	return nil
 }
 
-func (m *module) schema(ctx context.Context, req *wire.SchemaRequest) (wire.Message, error) {
+func (m *Module) schema(ctx context.Context, req *wire.SchemaRequest) (wire.Message, error) {
 	if err := m.configured(); err != nil {
 		return nil, err
 	}
@@ -147,7 +134,7 @@ func (m *module) schema(ctx context.Context, req *wire.SchemaRequest) (wire.Mess
 	return &wire.SchemaReply{Schema: batch.AppendSchema(nil, out)}, nil
 }
 
-func (m *module) apply(ctx context.Context, req *wire.TransformRequest) (wire.Message, error) {
+func (m *Module) apply(ctx context.Context, req *wire.TransformRequest) (wire.Message, error) {
 	if err := m.configured(); err != nil {
 		return nil, err
 	}
@@ -155,7 +142,7 @@ func (m *module) apply(ctx context.Context, req *wire.TransformRequest) (wire.Me
 	return &wire.TransformReply{Block: block}, err
 }
 
-func (m *module) close(ctx context.Context) error {
+func (m *Module) close(ctx context.Context) error {
 	if m.transform == nil {
 		return nil
 	}

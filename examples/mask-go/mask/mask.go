@@ -1,4 +1,4 @@
-package main
+package mask
 
 import (
 	"context"
@@ -15,6 +15,16 @@ import (
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
+
+// Plugin describes the transform.
+func Plugin() sdk.Plugin {
+	return sdk.Plugin{
+		Name:      "mask-go",
+		Version:   "1.0.0",
+		Summary:   "Masks text columns, in Go",
+		Transform: sdk.TransformOf(New),
+	}
+}
 
 // Config is the configuration of one mask.
 type Config struct {
@@ -42,13 +52,15 @@ func (c Config) Validate() []sdk.Problem {
 	return all
 }
 
+var _ sdk.Transform = (*Mask)(nil)
+
 // Mask is the transform.
 type Mask struct {
 	columns map[string][]string // by table
 	keep    int
 	mac     hash.Hash // nil = stars
 	places  map[*batch.Schema][]bool
-	before  []batch.Value
+	values  []batch.Value
 	text    []byte
 	sum     []byte
 }
@@ -120,13 +132,13 @@ func (m *Mask) Apply(_ context.Context, in *batch.Event, s *batch.Schema, out *b
 		if im.IsZero() {
 			continue
 		}
-		if m.before, err = im.Values(m.before); err != nil {
+		if m.values, err = im.Values(m.values); err != nil {
 			out.DropRow()
 			return err
 		}
 		out.BeginImage(batch.Side(side))
-		for i := range m.before {
-			v := &m.before[i]
+		for i := range m.values {
+			v := &m.values[i]
 			if p[i] && v.Has() {
 				out.PutBytes(m.hide(v, s.Columns[i].Length))
 			} else {

@@ -1,0 +1,6 @@
+;; Declares more memory than it is allowed.
+(module
+  (memory (export "memory") 32768)
+  (func (export "datalink_abi_1"))
+  (func (export "alloc") (param i32) (result i32) (i32.const 0))
+  (func (export "call") (param i32 i32 i32) (result i64) (i64.const 0)))
