@@ -42,6 +42,8 @@ type ModuleConfig struct {
 	Limits       batch.Limits  // of blocks in both directions
 	FailPoint    string        // tests: DATALINK_FAILPOINT of the first child
 
+	size int // of Binary
+
 	// Metric takes what the module counts; nil = dropped. Set says that it is a
 	// value and not an increment. It is called while a call is under way.
 	Metric func(name string, set bool, value float64)
@@ -50,9 +52,12 @@ type ModuleConfig struct {
 // maxModule bounds the size of a module's file.
 const maxModule = 64 << 20
 
-// headroom is what the child may allocate beside the module's memory: its own
-// runtime, the compiler, the compiled code.
-const headroom = 768 << 20
+// data returns what the child may allocate: its own runtime, the compiler (for a
+// Go module 40 times the size of its file), the module's memory twice, since
+// growing copies it, and messages.
+func (c *ModuleConfig) data() uint64 {
+	return 256<<20 + 48*uint64(c.size) + 2*uint64(c.MemoryMB)<<20 + 4*uint64(c.message())
+}
 
 func (c *ModuleConfig) withDefaults() {
 	if c.MemoryMB == 0 {

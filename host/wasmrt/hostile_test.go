@@ -106,8 +106,11 @@ func TestHostileModules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := transform(t, r, c.name, wat(t, c.name), func(cfg *ModuleConfig) {
 				cfg.MemoryMB, cfg.Deaths, cfg.CallTimeout = 64, 2, 300*time.Millisecond
-				if c.name == "initloop" {
+				switch c.name {
+				case "initloop":
 					cfg.StartTimeout = 2 * time.Second
+				case "bomb", "tablebomb":
+					cfg.CallTimeout = 20 * time.Second
 				}
 			})
 			wantFault(t, err, c.code, c.wants...)

@@ -72,7 +72,7 @@ func (r *Runtime) Open(cfg ModuleConfig) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Binary = nil
+	cfg.size, cfg.Binary = len(cfg.Binary), nil
 	m := &Module{
 		rt: r, cfg: cfg, file: f, log: r.cfg.Log.With("module", cfg.Name),
 		methods: map[string]wire.Method{}, schemas: map[uint32]*layout{}, verifier: Verifier{Limits: cfg.Limits},
@@ -418,7 +418,7 @@ func (m *Module) running(ctx context.Context, configured bool) (*child, error) {
 func (m *Module) prepare(ctx context.Context, c *child, configured bool) error {
 	h := &hello{
 		Name: m.cfg.Name, SHA256: m.cfg.SHA256, Pages: m.cfg.MemoryMB * 16,
-		Data: headroom + uint64(m.cfg.MemoryMB)<<20 + 4*uint64(m.cfg.message()), Message: m.cfg.message(),
+		Data: m.cfg.data(), Message: m.cfg.message(),
 	}
 	if m.rt.cfg.CacheDir != "" {
 		h.CacheDir = m.rt.cfg.CacheDir + "/" + m.cfg.SHA256

@@ -44,6 +44,9 @@ func (r *Runtime) spawn(_ context.Context, m *Module, failPoint string) (*child,
 	if err != nil {
 		return nil, fmt.Errorf("make a socket pair: %w", err)
 	}
+	for _, fd := range fds { // room for a block, so that neither side waits in the middle of one; the kernel cuts it to its limit
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20)
+	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "child"), os.NewFile(uintptr(fds[1]), "host")
 	defer theirs.Close()
 	nc, err := net.FileConn(ours)

@@ -309,6 +309,12 @@ func (b *Builder) VarEnd(buf []byte) {
 	if b.err != nil {
 		return
 	}
+	b.endVar(buf)
+	b.done(b.varStart)
+}
+
+// endVar takes the buffer with the value appended and puts its length before it.
+func (b *Builder) endVar(buf []byte) {
 	b.buf = buf
 	n := len(buf) - b.varStart - 1
 	if n < 0x80 {
@@ -320,7 +326,6 @@ func (b *Builder) VarEnd(buf []byte) {
 		copy(b.buf[b.varStart+k:], b.buf[b.varStart+1:b.varStart+1+n])
 		copy(b.buf[b.varStart:], l[:k])
 	}
-	b.done(b.varStart)
 }
 
 // PutNull makes the next column NULL.

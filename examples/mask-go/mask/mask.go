@@ -60,8 +60,8 @@ type Mask struct {
 	keep    int
 	mac     hash.Hash // nil = stars
 	places  map[*batch.Schema][]bool
-	values  []batch.Value
-	text    []byte
+	schema  *batch.Schema // of the last row
+	edit    []bool        // its masked columns
 	sum     []byte
 }
 
@@ -121,41 +121,24 @@ func (m *Mask) mask(s *batch.Schema) ([]bool, error) {
 
 // Apply masks one row.
 func (m *Mask) Apply(_ context.Context, in *batch.Event, s *batch.Schema, out *batch.Builder) error {
-	p, err := m.mask(s)
-	if err != nil {
-		return err
-	}
-	if err := out.BeginRow(in.Kind, s); err != nil {
-		return err
-	}
-	for side, im := range [...]batch.Image{batch.BeforeImage: in.Before, batch.AfterImage: in.After} {
-		if im.IsZero() {
-			continue
-		}
-		if m.values, err = im.Values(m.values); err != nil {
-			out.DropRow()
+	if m.schema != s {
+		p, err := m.mask(s)
+		if err != nil {
 			return err
 		}
-		out.BeginImage(batch.Side(side))
-		for i := range m.values {
-			v := &m.values[i]
-			if p[i] && v.Has() {
-				out.PutBytes(m.hide(v, s.Columns[i].Length))
-			} else {
-				out.PutValue(v)
-			}
-		}
-		out.EndImage()
+		m.schema, m.edit = s, p
 	}
-	if err := out.EndRow(); err != nil {
+	if err := out.EditRow(in, s, m.edit, m.hide); err != nil {
 		return fmt.Errorf("mask a row of %s: %w", s.Name(), err)
 	}
 	return nil
 }
 
-// hide returns the masked text. A raw value, which is no text of a known
+const stars = "****************************************************************"
+
+// hide appends the masked text. A raw value, which is no text of a known
 // charset, is hidden whole, one star a byte.
-func (m *Mask) hide(v *batch.Value, length uint32) []byte {
+func (m *Mask) hide(dst []byte, column int, v *batch.Value) []byte {
 	text, keep := v.Bytes(), m.keep
 	_, raw, isRaw := v.Raw()
 	if isRaw {
@@ -165,24 +148,21 @@ func (m *Mask) hide(v *batch.Value, length uint32) []byte {
 		m.mac.Reset()
 		m.mac.Write(text)
 		m.sum = m.mac.Sum(m.sum[:0])
-		m.text = hex.AppendEncode(m.text[:0], m.sum)
-		if length > 0 && int(length) < len(m.text) {
-			m.text = m.text[:length]
+		at := len(dst)
+		dst = hex.AppendEncode(dst, m.sum)
+		if n := int(m.schema.Columns[column].Length); n > 0 && n < len(dst)-at {
+			dst = dst[:at+n]
 		}
-		return m.text
+		return dst
 	}
 	n := len(text)
 	if !isRaw {
 		n = utf8.RuneCount(text)
 	}
-	m.text = m.text[:0]
-	for range max(n-keep, 0) {
-		m.text = append(m.text, '*')
+	for k := n - keep; k > 0; k -= len(stars) {
+		dst = append(dst, stars[:min(k, len(stars))]...)
 	}
-	if keep > 0 {
-		m.text = append(m.text, tail(text, min(keep, n))...)
-	}
-	return m.text
+	return append(dst, tail(text, min(keep, n))...)
 }
 
 // tail returns the last n characters.

@@ -22,6 +22,8 @@ type Transformer struct {
 	block     batch.Block
 	event     batch.Event
 	out       *batch.Builder
+	last      *batch.Schema // of the last event in the block, with its plan
+	lastPlan  *plan
 }
 
 // plan is what the transform said about one schema.
@@ -78,6 +80,7 @@ func (t *Transformer) Apply(ctx context.Context, block []byte, schemas []uint64)
 			plans[s.ID] = p
 		}
 	}
+	t.last = nil
 	t.out.Reset()
 	t.out.Forget() // the result defines all schemas it uses
 	for i := range t.block.Txs {
@@ -148,7 +151,10 @@ func (t *Transformer) one(ctx context.Context, plans map[uint32]*plan) error {
 	e := &t.event
 	var p *plan
 	if e.Schema != nil {
-		p = plans[e.Schema.ID]
+		if e.Schema != t.last {
+			t.last, t.lastPlan = e.Schema, plans[e.Schema.ID]
+		}
+		p = t.lastPlan
 	}
 	switch {
 	case p == nil:
