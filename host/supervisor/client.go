@@ -43,8 +43,10 @@ type Client struct {
 	mu        sync.Mutex
 	closing   bool
 	closeOnce sync.Once
-	streams   sync.Mutex // guards reader
-	reader    *sourceStream
+	freeOnce  sync.Once
+
+	streams          sync.Mutex
+	reading, writing context.CancelFunc // of the last stream of each kind
 }
 
 // Launch starts the plugin and does the handshake. The context bounds both.
@@ -105,6 +107,10 @@ func Launch(ctx context.Context, l *Launcher, cfg Config) (*Client, error) {
 		return nil, ctx.Err()
 	}
 	c.gone = cfg.Metrics.started(c)
+	go func() { // ends with the process
+		<-c.proc.exited
+		c.free()
+	}()
 	return c, nil
 }
 
@@ -217,10 +223,11 @@ func (c *Client) failure(method string, err error) error {
 	call := c.cfg.Image.Name + " " + method
 	fault := link.Fault(call, err)
 	var f *sdk.Fault
-	if !errors.As(fault, &f) || f.Code != sdk.CodeUnavailable && f.Code != sdk.CodeInternal {
+	switch {
+	case errors.Is(fault, context.Canceled): // by the caller, or the connection was closed behind a death
+	case !errors.As(fault, &f), f.Code != sdk.CodeUnavailable && f.Code != sdk.CodeInternal:
 		return fault
-	}
-	if f.Code == sdk.CodeUnavailable {
+	case f.Code == sdk.CodeUnavailable:
 		t := time.NewTimer(deathWait)
 		defer t.Stop()
 		select {
@@ -251,8 +258,9 @@ func (c *Client) versionName() string {
 	return c.manifest.Version
 }
 
-// Close closes the connector and ends the process: its own Close, then SIGTERM,
-// then SIGKILL for the whole group, all within the grace period and a second.
+// Close ends the streams, closes the connector and ends the process: its own
+// Close, then SIGTERM, then SIGKILL for the whole group, all within the grace
+// period. Drain before it.
 func (c *Client) Close(ctx context.Context) error {
 	var err error
 	c.closeOnce.Do(func() {
@@ -261,11 +269,23 @@ func (c *Client) Close(ctx context.Context) error {
 		c.mu.Unlock()
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.Grace)
 		defer cancel()
+		c.endStreams()
 		started := time.Now()
 		err = c.call(ctx, wire.Close, &wire.Empty{}, &wire.Empty{})
 		c.end(max(0, c.cfg.Grace-time.Since(started)))
 	})
 	return err
+}
+
+// endStreams lets go of a plugin that waits for the host in a stream.
+func (c *Client) endStreams() {
+	c.streams.Lock()
+	defer c.streams.Unlock()
+	for _, cancel := range []context.CancelFunc{c.reading, c.writing} {
+		if cancel != nil {
+			cancel()
+		}
+	}
 }
 
 // Kill ends the process group at once.
@@ -283,13 +303,17 @@ func (c *Client) end(grace time.Duration) {
 	if c.proc.started() != 0 {
 		c.proc.stop(grace)
 	}
-	if c.conn != nil {
-		c.conn.Close()
-	}
-	c.plug.Kill() // the process is gone: removes the socket's folder
-	if c.gone != nil {
-		c.gone()
-	}
+	c.free()
+}
+
+// free is called when the process is gone.
+func (c *Client) free() {
+	c.freeOnce.Do(func() {
+		c.plug.Kill() // closes the connection and removes the socket's folder
+		if c.gone != nil {
+			c.gone()
+		}
+	})
 }
 
 // dispenser gets the connection from go-plugin.

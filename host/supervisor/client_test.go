@@ -13,7 +13,6 @@ import (
 	"github.com/datalink-go/datalink/sdk/wire"
 )
 
-
 // ids reads the stream to its end and returns the first column of each row.
 func ids(t testing.TB, s pipeline.SourceStream) (out []int64, last sdk.Position) {
 	t.Helper()

@@ -110,6 +110,9 @@ func tryLaunch(t testing.TB, name string, role manifest.Role, options ...func(*C
 // configure configures the fixture.
 func configure(t testing.TB, c *Client, config map[string]any, failPoints ...string) {
 	t.Helper()
+	if config == nil {
+		config = map[string]any{}
+	}
 	data, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)

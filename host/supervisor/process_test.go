@@ -338,4 +338,3 @@ func TestInheritedLock(t *testing.T) {
 		t.Errorf("lock after the plugin's end: %v, want it free", err)
 	}
 }
-

@@ -23,10 +23,13 @@ func (c *Client) Claim(ctx context.Context, ex sdk.Execution) (*sdk.Claimed, err
 
 // Write implements pipeline.Sink.
 func (c *Client) Write(ctx context.Context) (pipeline.SinkStream, error) {
+	c.streams.Lock()
+	defer c.streams.Unlock()
 	s, err := c.open(ctx, wire.Write)
 	if err != nil {
 		return nil, err
 	}
+	c.writing = s.cancel
 	return &sinkStream{stream: s}, nil
 }
 

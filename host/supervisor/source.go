@@ -58,9 +58,8 @@ func (c *Client) Durable(ctx context.Context, upTo sdk.Position) error {
 func (c *Client) Open(ctx context.Context, req *wire.OpenRequest) (pipeline.SourceStream, error) {
 	c.streams.Lock()
 	defer c.streams.Unlock()
-	if c.reader != nil {
-		c.reader.cancel()
-		c.reader = nil
+	if c.reading != nil {
+		c.reading()
 	}
 	if err := c.call(ctx, wire.Open, req, &wire.Empty{}); err != nil {
 		return nil, err
@@ -69,8 +68,8 @@ func (c *Client) Open(ctx context.Context, req *wire.OpenRequest) (pipeline.Sour
 	if err != nil {
 		return nil, err
 	}
-	c.reader = &sourceStream{s}
-	return c.reader, nil
+	c.reading = s.cancel
+	return &sourceStream{s}, nil
 }
 
 // stream is what both kinds of stream have in common.

@@ -65,7 +65,7 @@ func (p *pager) fill(ctx context.Context, out *batch.Builder) (last bool, fault 
 	case errors.Is(err, io.EOF):
 		return true, nil
 	case err != nil:
-		return false, sdk.AsFault(err)
+		return false, faultOf(err)
 	}
 	if open, _ := out.OpenTx(); open {
 		return false, sdk.Faultf(sdk.CodeInternal, "reader returned from Next with a transaction entry open, expected EndTx before")
@@ -86,10 +86,19 @@ func (p *pager) reply(out *batch.Builder, end bool, fault *sdk.Fault) *wire.Read
 		a.First, a.Last, err = p.track.place(block)
 	}
 	if err != nil {
-		return &wire.ReadReply{Fault: sdk.AsFault(err)}
+		return &wire.ReadReply{Fault: faultOf(err)}
 	}
 	a.Block = block
 	return a
+}
+
+// faultOf is sdk.AsFault for errors that may come from a Builder.
+func faultOf(err error) *sdk.Fault {
+	f := sdk.AsFault(err)
+	if f.Code == sdk.CodeInternal && errors.Is(err, batch.ErrTooLarge) {
+		return sdk.Faultf(sdk.CodeTooLarge, "%s", f.Message).Suggest("raise the limits of record and block")
+	}
+	return f
 }
 
 // next is Read for carriers without streams: one block for each call.

@@ -35,23 +35,55 @@ func (e *Endpoint) Write(ctx context.Context, s WriteStream) error {
 		return err
 	}
 	defer leave()
-	return in.deliver.Run(ctx, watched{s})
+	return in.deliver.Run(ctx, watch(ctx, s))
 }
 
-// watched is a stream with fail points.
-type watched struct{ WriteStream }
+// watched is a stream whose Recv ends with the context, which a carrier knows
+// nothing of, and that has fail points.
+type watched struct {
+	ctx      context.Context // of the stream
+	stream   WriteStream
+	requests chan request
+}
 
-func (w watched) Recv() (*wire.WriteRequest, error) {
-	q, err := w.WriteStream.Recv()
-	if err == nil {
-		failpoint.Hit("writer.block.received")
+type request struct {
+	q   *wire.WriteRequest
+	err error
+}
+
+func watch(ctx context.Context, s WriteStream) *watched {
+	w := &watched{ctx: ctx, stream: s, requests: make(chan request)}
+	go func() { // ends with the stream: the carrier ends Recv when Write returns
+		for {
+			q, err := s.Recv()
+			select {
+			case w.requests <- request{q, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return w
+}
+
+func (w *watched) Recv() (*wire.WriteRequest, error) {
+	select {
+	case r := <-w.requests:
+		if r.err == nil {
+			failpoint.Hit("writer.block.received")
+		}
+		return r.q, r.err
+	case <-w.ctx.Done():
+		return nil, w.ctx.Err()
 	}
-	return q, err
 }
 
-func (w watched) Send(a *wire.WriteReply) error {
+func (w *watched) Send(a *wire.WriteReply) error {
 	failpoint.Hit("writer.reply.before")
-	err := w.WriteStream.Send(a)
+	err := w.stream.Send(a)
 	if err == nil {
 		failpoint.Hit("writer.reply.after")
 	}
