@@ -79,8 +79,8 @@ func (s *Stage) passes(p *plan, e *batch.Event, im batch.Image, side int) (bool,
 	return out.(bool), nil
 }
 
-// native returns the value as a filter sees it: numbers as int, uint64 or
-// float64 (decimals too, so that comparisons of more than 15 digits are
+// native returns the value as a filter sees it: integers as int, numbers beyond
+// that, floats and decimals as float64 (comparisons of more than 15 digits are
 // approximate), NULL as nil, all else as the text that the source prints.
 func native(c *batch.Column, v *batch.Value) (any, error) {
 	switch v.State {
@@ -101,7 +101,7 @@ func native(c *batch.Column, v *batch.Value) (any, error) {
 		return int(v.Uint64()), nil
 	case batch.Uint64:
 		if u := v.Uint64(); u > math.MaxInt64 {
-			return u, nil
+			return float64(u), nil
 		}
 		return int(v.Uint64()), nil
 	case batch.Float32, batch.Float64:

@@ -37,14 +37,12 @@ func New(rules []Rule, naming Naming) (*Stage, error) {
 		}
 		s.rules = append(s.rules, c)
 	}
-	s.Reset()
+	s.reset()
 	return s, nil
 }
 
-// Reset forgets all schemas: the reader was opened again and numbers them anew.
-func (s *Stage) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// reset forgets all schemas: the reader was opened again and numbers them anew.
+func (s *Stage) reset() {
 	s.plans = map[uint32]*plan{}
 	s.reg = batch.NewRegistry()
 	s.out = batch.NewBuilder(batch.Limits{})
@@ -66,6 +64,9 @@ func (s *Stage) match(name string) *rule {
 func (s *Stage) Schema(_ context.Context, in *batch.Schema) (*batch.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p := s.plans[in.ID]; p != nil && !bytes.Equal(batch.AppendSchema(nil, p.in), batch.AppendSchema(nil, in)) {
+		s.reset() // another stream: all its schemas are asked for again
+	}
 	p, err := s.plan(in)
 	if err != nil {
 		return nil, err
@@ -109,6 +110,9 @@ func (s *Stage) Apply(_ context.Context, block []byte, _ []uint32) ([]byte, erro
 	var e batch.Event
 	for t := range s.blk.Txs {
 		tx := s.blk.Txs[t]
+		if err := s.out.BeginTx(tx); err != nil {
+			return nil, err
+		}
 		for i := tx.First; i < tx.First+tx.Count; i++ {
 			if err := s.blk.Event(i, &e); err != nil {
 				return nil, err
@@ -117,7 +121,9 @@ func (s *Stage) Apply(_ context.Context, block []byte, _ []uint32) ([]byte, erro
 				return nil, err
 			}
 		}
-		s.out.AppendTx(tx)
+		if err := s.out.EndTx(tx.Ends, tx.Start, tx.End); err != nil {
+			return nil, err
+		}
 	}
 	data, err := s.out.Finish()
 	if err != nil {
