@@ -26,7 +26,12 @@ type Claimed struct {
 	Points      []Point           // one a lane, the writer's own row not among them
 	State       []batch.StateItem // reader state, where the writer stores it
 	DeadLetters []DeadLetter      // those that still guard their keys
-	Ceiling     uint64            // versioned writers: no earlier execution gave a version above it
+	// Lanes and Mapping are those under which the points were stored. Where they
+	// are not those of the execution, the lanes stand at different positions and
+	// the target waits for a claim at which they do not; 0 and "" = as asked for.
+	Lanes   int32
+	Mapping string
+	Ceiling uint64 // versioned writers: no earlier execution gave a version above it
 }
 
 // Constraints are the target's own keys: changes that touch the same value are
@@ -37,6 +42,9 @@ type Constraints struct {
 	ForeignKeys []batch.ForeignKey
 	Referenced  bool // rows of other tables refer to this one: a key change is UPDATE … SET key
 	OneLane     bool // the table cannot be split among lanes
+	// Collated are columns that the target compares otherwise than byte by byte
+	// although the schema does not say so.
+	Collated []int
 }
 
 // Op is what a writer does with a change.
