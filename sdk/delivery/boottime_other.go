@@ -1,0 +1,5 @@
+//go:build !linux
+
+package delivery
+
+func boottime() int64 { return monotonic() }

@@ -1,0 +1,500 @@
+package delivery
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/wire"
+)
+
+// dispatcher reads blocks and gives their events to lanes.
+type dispatcher struct {
+	run      *run
+	registry *batch.Registry
+	plans    map[*batch.Schema]*plan
+	tables   map[string]*table
+	gen      uint64 // of the knowledge about foreign keys
+	waits    waits
+	touch    toucher
+
+	points []int64 // lanes of the points given to the reader, -2 = another writer's
+	began  bool    // a request was taken since the beginning or the last reset
+	last   *plan
+	over   bool // the stream is over, or drained
+
+	// Where the stream is.
+	at        sdk.Position // after the last transaction
+	known     bool         // at may be stored
+	open      bool         // inside a transaction
+	txID      uint64
+	start     sdk.Position
+	startOK   bool
+	next      uint64 // ordinal after the last change of the transaction
+	records   int    // of the open transaction since its begin or the last split
+	size      int
+	unit      *group // collects what has no positions to stand at
+	last0     place  // the last place before it
+	ev        batch.Event
+	cur       *request
+	count     int // items of cur not yet counted in it
+	skipped   uint64
+	staged    int // items of all lanes not yet published
+	runnable  bool
+	coversAny bool
+}
+
+// reset forgets where the stream is: the next request is one that was sent
+// before.
+func (d *dispatcher) reset() {
+	d.began, d.open, d.unit, d.cur, d.count = false, false, nil, nil, 0
+	d.waits = waits{}
+	d.skipped, d.staged = 0, 0
+}
+
+// request takes one request.
+func (d *dispatcher) request(req *wire.WriteRequest) error {
+	r := d.run
+	if err := d.recover(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	if req.Attempt > r.attempt {
+		if r.state == running && d.began {
+			// The host sends again of itself.
+			r.state = failing
+			r.cond.Broadcast()
+			for r.state == failing && !r.allParked() {
+				r.cond.Wait()
+			}
+			r.drop()
+		}
+		if r.state == running {
+			r.attempt = req.Attempt
+		}
+		if r.state == failing {
+			r.state, r.attempt = running, req.Attempt
+			r.cond.Broadcast()
+		}
+	}
+	if r.state == stopping {
+		defer r.mu.Unlock()
+		return r.err
+	}
+	if r.state == failing || req.Attempt < r.attempt {
+		r.mu.Unlock()
+		return nil
+	}
+	if err := d.room(); err != nil {
+		r.mu.Unlock()
+		return err
+	}
+	if r.state != running {
+		r.mu.Unlock()
+		return nil // refused meanwhile: it will come again
+	}
+	q := &request{}
+	if n := len(r.spare); n > 0 {
+		q, r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	q.seq, q.req, q.size, q.left = req.Seq, req, len(req.Block), 1
+	d.cur, d.count = q, 0
+	r.inflight = append(r.inflight, q)
+	r.pending += q.size
+	if req.DeadlineMicros != 0 {
+		r.deadline = req.DeadlineMicros
+	}
+	r.mu.Unlock()
+
+	if !d.began {
+		if err := d.begin(req); err != nil {
+			return err
+		}
+	}
+	if err := d.block(q); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	d.settle()
+	r.accepted = max(r.accepted, q.seq)
+	r.skipped += d.skipped
+	d.skipped = 0
+	r.mu.Unlock()
+	if req.Drain {
+		if err := d.drain(); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	q.left--
+	if r.state == running {
+		r.acknowledge()
+	}
+	r.mu.Unlock()
+	r.cond.Broadcast()
+	return nil
+}
+
+// settle adds what was staged to what the request waits for. It is called with
+// run.mu held.
+func (d *dispatcher) settle() {
+	if d.cur != nil {
+		d.cur.left += d.count
+	}
+	d.count = 0
+}
+
+// room waits until not too much is taken, as long as the lanes have work. It is
+// called with run.mu held.
+func (d *dispatcher) room() error {
+	r := d.run
+	for r.state == running && r.pending > r.cfg.Pending && r.working() {
+		r.cond.Wait()
+	}
+	if r.state == stopping {
+		return r.err
+	}
+	return nil
+}
+
+// working reports whether a lane may still commit something of what it has.
+func (r *run) working() bool {
+	for _, l := range r.lanes {
+		if !l.waiting || l.saw != r.version {
+			return true
+		}
+	}
+	return false
+}
+
+// begin sets up what the first request says.
+func (d *dispatcher) begin(req *wire.WriteRequest) error {
+	r := d.run
+	d.began = true
+	if len(req.Lanes) > 0 {
+		d.points = req.Lanes
+	}
+	for _, l := range d.points {
+		if l != -2 && (l < 0 || l >= int64(len(r.lanes))) {
+			return sdk.Faultf(sdk.CodeInternal, "block %d: it names lane %d, the writer has lanes 0 to %d", req.Seq, l, len(r.lanes)-1)
+		}
+	}
+	d.last0 = place{}
+	d.at, d.known = req.First, len(req.First.Source) > 0
+	d.at.Ordinal = 0
+	if d.at.Format == "" {
+		d.at.Format, d.at.Version = req.Last.Format, req.Last.Version
+	}
+	r.mu.Lock()
+	for _, l := range r.lanes {
+		l.caught = l.caught || l.point.Position.IsZero() || samePosition(l.point.Position, req.First)
+	}
+	r.mu.Unlock()
+	return nil
+}
+
+func (d *dispatcher) block(q *request) error {
+	r := d.run
+	req := q.req
+	if len(req.Block) == 0 {
+		q.block, q.txs = batch.Block{}, q.txs[:0]
+	} else if err := q.block.Decode(req.Block, d.registry, r.cfg.Limits); err != nil {
+		return sdk.Faultf(sdk.CodeInternal, "block %d: %v", req.Seq, err)
+	}
+	n := len(q.block.Txs)
+	if len(req.Block) == 0 {
+		n = 0
+	}
+	q.txs = slices.Grow(q.txs[:0], n+1)[:n+1]
+	if len(req.SetAside)+len(req.Dropped) > 0 {
+		if err := d.aside(q); err != nil {
+			return err
+		}
+	}
+	for i := range n {
+		if err := d.tx(q, i); err != nil {
+			return err
+		}
+	}
+	if req.Split && d.open && d.startOK && d.unit == nil && n > 0 {
+		// The lanes may stand at the end of the block.
+		p := place{pos: d.start, mark: mark{q.seq, n - 1, d.next}, set: true}
+		p.pos.Ordinal = d.next
+		d.reach(p)
+		for _, l := range r.lanes {
+			l.lastTx = d.txID
+		}
+	}
+	return nil
+}
+
+// reach says that lanes may stand at p once they have what is staged.
+func (d *dispatcher) reach(p place) {
+	for _, l := range d.run.lanes {
+		if l.caught {
+			l.place, l.placeN = p, l.total
+		}
+	}
+	d.runnable = true
+}
+
+// tx takes the events of one entry of the transaction table.
+func (d *dispatcher) tx(q *request, i int) error {
+	r := d.run
+	t := &q.block.Txs[i]
+	info := &q.txs[i]
+	if t.Begins || !d.open {
+		d.txID++
+		d.start, d.startOK = d.at, d.known
+		if !d.known && d.txID == 1 && len(t.Start) > 0 {
+			d.start.Source, d.startOK = t.Start, true
+		}
+		d.records, d.size = 0, 0
+		d.open, d.next = true, t.Ordinal
+		if !t.Begins {
+			// Its earlier changes are done in all lanes.
+			for _, l := range r.lanes {
+				l.lastTx = d.txID
+			}
+		}
+		if !d.startOK && len(r.lanes) > 1 && d.unit == nil {
+			d.unit = &group{from: d.last0}
+		}
+	}
+	*info = txInfo{id: d.txID, start: d.start, known: d.startOK}
+	for _, l := range r.lanes {
+		if m := l.resume; m.seq == q.seq && m.tx == i && m.ordinal > 0 {
+			l.lastTx = d.txID
+		}
+	}
+	if err := d.covers(q, i, t); err != nil {
+		return err
+	}
+	for at := t.First; at < t.First+t.Count; at++ {
+		var err error
+		if d.unit != nil {
+			err = d.unitEvent(q, i, at)
+		} else {
+			err = d.event(q, i, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !t.Ends {
+		return nil
+	}
+	d.open = false
+	if len(t.End) == 0 {
+		if d.startOK {
+			// A lane may stand here by ordinal only.
+			d.last0 = place{pos: d.start, mark: mark{q.seq, i + 1, 0}, set: true}
+			d.last0.pos.Ordinal = d.next
+		}
+		d.known = false
+		return nil
+	}
+	d.at.Source, d.at.Ordinal, d.known = t.End, 0, true
+	p := place{pos: d.at, mark: mark{q.seq, i + 1, 0}, set: true}
+	if d.unit != nil {
+		d.endUnit(q, p)
+	}
+	d.reach(p)
+	return nil
+}
+
+// covers finds out which lanes have the transaction already.
+func (d *dispatcher) covers(q *request, i int, t *batch.Tx) error {
+	r := d.run
+	real := t.ID != "" || t.Count > 0 && q.block.Kind(t.First) != batch.Heartbeat
+	if len(t.Covers) == 0 && !d.coversAny {
+		if real {
+			for _, l := range r.lanes {
+				l.caught = true
+			}
+		}
+		return nil
+	}
+	for _, l := range r.lanes {
+		l.covered = 0
+	}
+	d.coversAny = false
+	for _, c := range t.Covers {
+		if len(d.points) == 0 && !r.cfg.Switches.SkipOff {
+			return sdk.Faultf(sdk.CodeInternal, "block %d: transaction %s is covered by point %d, but the first request named no lanes", q.seq, t.ID, c.Point)
+		}
+		if c.Point < 0 || c.Point >= len(d.points) {
+			return sdk.Faultf(sdk.CodeInternal, "block %d: transaction %s is covered by point %d of %d", q.seq, t.ID, c.Point, len(d.points))
+		}
+		if d.points[c.Point] == -2 || r.cfg.Switches.SkipOff {
+			continue
+		}
+		l := r.lanes[d.points[c.Point]]
+		d.coversAny = true
+		if l.covered = c.Upto; c.Upto == 0 {
+			l.covered = math.MaxUint64
+		} else {
+			l.lastTx = d.txID
+		}
+	}
+	if real {
+		for _, l := range r.lanes {
+			l.caught = l.caught || l.covered != math.MaxUint64
+		}
+	}
+	return nil
+}
+
+// skips reports whether the lane has the change already.
+func (d *dispatcher) skips(l *lane, q *request, i int, ordinal uint64) bool {
+	if d.coversAny && ordinal < l.covered {
+		d.skipped++
+		return true
+	}
+	if l.resume.covers(q.seq, i, ordinal) {
+		if !l.resume.passed(q.seq, i) {
+			l.lastTx = d.txID
+		}
+		return true
+	}
+	return false
+}
+
+// event gives one event to its lanes.
+func (d *dispatcher) event(q *request, i, at int) error {
+	r := d.run
+	kind := q.block.Kind(at)
+	single := len(r.lanes) == 1
+	if kind == batch.Heartbeat || kind == batch.Origin {
+		if err := q.block.Event(at, &d.ev); err != nil {
+			return err
+		}
+		d.next = max(d.next, d.ev.Ordinal+1)
+		return nil
+	}
+	if kind == batch.DDL || !single && !kind.IsRow() {
+		return d.barrier(q, i, at)
+	}
+	if single {
+		l := r.lanes[0]
+		x := l.stage()
+		if err := q.block.Event(at, &x.ev); err != nil {
+			return err
+		}
+		d.next = max(d.next, x.ev.Ordinal+1)
+		if d.skips(l, q, i, x.ev.Ordinal) {
+			l.unstage()
+			return nil
+		}
+		if kind != batch.State {
+			p, err := d.planOf(&x.ev, q, i)
+			if err != nil {
+				return err
+			}
+			x.plan = p
+			if p.table.read || kind == batch.Read || kind == batch.Range {
+				d.see(x, p)
+			}
+			if len(x.ev.OldKey) > 0 && splits(p, &x.ev) {
+				x.parts = partBoth
+			}
+		}
+		d.commitStage(l, x, q, i, at)
+		return nil
+	}
+	return d.spread(q, i, at)
+}
+
+// splits reports whether a change of key is a remove and an upsert.
+func splits(p *plan, ev *batch.Event) bool {
+	return !p.referenced && (ev.After.Complete() || ev.Before.Complete())
+}
+
+// stage opens the next item of the lane.
+func (l *lane) stage() *item {
+	n := len(l.staged)
+	if n < cap(l.staged) {
+		l.staged = l.staged[:n+1]
+	} else {
+		l.staged = append(l.staged, item{})
+	}
+	x := &l.staged[n]
+	x.kind, x.parts, x.inner, x.cut, x.plan, x.group, x.waits = itemEvent, partWhole, false, false, nil, nil, nil
+	return x
+}
+
+func (l *lane) unstage() { l.staged = l.staged[:len(l.staged)-1] }
+
+// commitStage keeps the item that stage opened.
+func (d *dispatcher) commitStage(l *lane, x *item, q *request, i, at int) {
+	r := d.run
+	x.at, x.txAt, x.ordinal, x.tx, x.req = at, i, x.ev.Ordinal, &q.txs[i], q
+	x.inner = l.lastTx == d.txID
+	l.lastTx = d.txID
+	l.total++
+	d.count++
+	d.staged++
+	d.records++
+	d.size += x.ev.Size()
+	if x.tx.known && x.inner && (r.cfg.SplitRecords > 0 && d.records > r.cfg.SplitRecords || r.cfg.SplitBytes > 0 && d.size > r.cfg.SplitBytes) {
+		// Host outputs of one change share its ordinal and stay together.
+		if n := len(l.staged); n < 2 || l.staged[n-2].ordinal != x.ordinal || l.staged[n-2].tx.id != x.tx.id {
+			x.cut = true
+			d.records, d.size = 1, x.ev.Size()
+			d.runnable = true
+		}
+	}
+}
+
+// publish hands what is staged to the lanes. With now they are woken even where
+// there is little.
+func (d *dispatcher) publish(now bool) {
+	r := d.run
+	if d.staged == 0 && !d.runnable {
+		return
+	}
+	r.mu.Lock()
+	d.settle()
+	big := false
+	for _, l := range r.lanes {
+		if len(l.staged) > 0 {
+			if len(l.queue) == 0 {
+				l.queue, l.staged = l.staged, l.queue
+			} else {
+				l.queue = append(l.queue, l.staged...)
+			}
+			l.staged = l.staged[:0]
+		}
+		if l.place.set {
+			l.front, l.frontN = l.place, l.placeN
+		}
+		big = big || len(l.queue) >= r.cfg.Records
+	}
+	d.staged = 0
+	wake := d.runnable && (now || big || len(r.lanes) > 1)
+	if wake {
+		r.version++
+		d.runnable = false
+	}
+	r.mu.Unlock()
+	if wake {
+		r.cond.Broadcast()
+	}
+}
+
+// see collects the keys of snapshot rows, and of what changes beside them, for
+// the range that ends them.
+func (d *dispatcher) see(x *item, p *plan) {
+	t := p.table
+	if x.ev.Kind == batch.Range {
+		x.group = &group{seen: map[string][][]byte{t.name: t.seen}}
+		t.seen, t.read = nil, false
+		return
+	}
+	t.read = true
+	if len(x.ev.Key) > 0 && x.ev.Kind != batch.Delete && len(t.seen) < d.run.cfg.Seen {
+		t.seen = append(t.seen, bytes.Clone(x.ev.Key))
+	}
+}

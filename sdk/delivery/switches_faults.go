@@ -1,0 +1,31 @@
+//go:build faults
+
+package delivery
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// withEnv adds the switches that DATALINK_SWITCH names, a comma-separated list
+// of skip-off, merge-across-wait, lane-wait-off and ties-off. Other names belong
+// to other components.
+func (s Switches) withEnv() Switches {
+	for _, name := range strings.Split(os.Getenv("DATALINK_SWITCH"), ",") {
+		switch name {
+		case "skip-off":
+			s.SkipOff = true
+		case "merge-across-wait":
+			s.MergeAcrossWait = true
+		case "lane-wait-off":
+			s.LaneWaitOff = true
+		case "ties-off":
+			s.TiesOff = true
+		}
+	}
+	if s != (Switches{}) {
+		fmt.Fprintf(os.Stderr, "delivery: guarantees are switched off: %+v\n", s)
+	}
+	return s
+}
