@@ -79,6 +79,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{name: "reserved name", s: &batch.Schema{ID: 1, Table: "Datalink_progress", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}, want: []string{"reserved"}},
 		{name: "NUL in a name", s: &batch.Schema{ID: 1, Table: "a\x00b", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}, want: []string{"NUL"}},
 		{name: "without row numbers", create: "CREATE TABLE log (a INT, b TEXT, PRIMARY KEY (a)) WITHOUT ROWID", cfg: Config{Keyless: FullRowMatch}, s: keyless(), want: []string{"row number"}},
+		{name: "view", create: "CREATE VIEW t AS SELECT 1 AS id", s: wide, want: []string{"is a view"}},
 		{name: "keyless", s: keyless(), want: []string{"no primary key", "full-row-match"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

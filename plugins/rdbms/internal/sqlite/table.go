@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"strings"
+
+	"github.com/datalink-go/datalink/sdk"
 )
 
 // table is a table of the target as SQLite describes it.
@@ -40,6 +42,10 @@ func describe(c *conn, name string) (*table, error) {
 	rows, err := c.query(ctx, "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE", name)
 	if err != nil || len(rows) == 0 {
 		return nil, err
+	}
+	if kind := text(rows[0][1]); kind != "table" {
+		return nil, sdk.Faultf(sdk.CodeSchemaMismatch, "%s in the target is a %s, expected a table", name, kind).
+			Suggest("give the source table another name by a mapping, or drop the %s", kind)
 	}
 	t := &table{name: text(rows[0][0]), noRowID: number(rows[0][2]) != 0, strict: number(rows[0][3]) != 0, byName: map[string]int{}}
 	rows, err = c.query(ctx, `SELECT name, type, "notnull", dflt_value IS NOT NULL, pk, hidden FROM pragma_table_xinfo(?)`, t.name)
