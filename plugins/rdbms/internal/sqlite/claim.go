@@ -18,7 +18,7 @@ func (w *Writer) Claim(ctx context.Context, ex sdk.Execution) (sdk.Claimed, erro
 	}
 	defer w.give()
 	w.session = nil
-	w.disconnect()
+	w.forget()
 	c, err := w.begin(ctx, create, "claim")
 	if err != nil {
 		return sdk.Claimed{}, err

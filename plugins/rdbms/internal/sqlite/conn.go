@@ -82,19 +82,30 @@ func open(ctx context.Context, cfg *Config, mode string) (*conn, error) {
 	return c, nil
 }
 
-// replaced reports whether other files stand at the path now, or none: what is
-// written to the open ones would be lost. It opens nothing, since closing a
-// second descriptor of the file would drop SQLite's locks (POSIX).
-func (c *conn) replaced() bool {
+// place says what stands at the path of an open connection.
+type place uint8
+
+const (
+	samePlace place = iota
+	otherFile       // another file or none: what is written to the open one is lost
+	otherLog        // the same file with another log or none: it was overwritten in place
+)
+
+// place compares the open files with those at the path. It opens nothing, since
+// closing a second descriptor of the file would drop SQLite's locks (POSIX).
+func (c *conn) place() place {
 	now, err := os.Stat(c.path)
 	if err != nil || !os.SameFile(now, c.file) {
-		return true
+		return otherFile
 	}
 	if c.wal == nil {
-		return false
+		return samePlace
 	}
 	now, err = os.Stat(c.path + "-wal")
-	return err != nil || !os.SameFile(now, c.wal)
+	if err != nil || !os.SameFile(now, c.wal) {
+		return otherLog
+	}
+	return samePlace
 }
 
 func (c *conn) close() {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -183,6 +184,36 @@ func TestFence(t *testing.T) {
 				t.Logf("with %+v: rows %s instead of %s", sc.off, got, want)
 			}
 		})
+	}
+}
+
+// A copy written over the open file is refused, and nothing of the old content
+// gets into it.
+func TestOverwrittenInPlace(t *testing.T) {
+	file := path(t)
+	a := appender(t, file, ledger.Switches{})
+	claim(t, a, execution("x1", 1))
+	must(t, write(a, next(0, 1), line(t, 1)))
+	script(t, file, "VACUUM INTO "+literal(file+".old"))
+	must(t, write(a, next(0, 2), line(t, 2)))
+	old, err := os.ReadFile(file + ".old")
+	must(t, err)
+	must(t, os.WriteFile(file, old, 0o600))
+	must(t, os.Remove(file+"-wal"))
+	must(t, os.Remove(file+"-shm"))
+	if err := write(a, next(0, 3), line(t, 3)); !errors.Is(err, sdk.ErrTargetWentBack) {
+		t.Errorf("got %v, want %v", err, sdk.ErrTargetWentBack)
+	}
+	for range 2 {
+		if _, err := a.Claim(context.Background(), execution("x1", 1)); !errors.Is(err, sdk.ErrTargetWentBack) {
+			t.Errorf("got %v, want %v", err, sdk.ErrTargetWentBack)
+		}
+	}
+	must(t, a.Close(context.Background()))
+	now, err := os.ReadFile(file)
+	must(t, err)
+	if !bytes.Equal(now, old) {
+		t.Error("the file was changed")
 	}
 }
 

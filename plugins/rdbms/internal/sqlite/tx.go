@@ -90,10 +90,10 @@ func (t *tx) Commit(ctx context.Context) error {
 			return lostCommit(err)
 		}
 	}
-	if t.c.replaced() {
+	if t.c.place() != samePlace {
 		// What is committed to a file that has no name any more is lost.
 		w.rollback(t.c)
-		return sdk.Faultf(sdk.CodeTargetWentBack, "commit in %s: another file stands at the path", w.cfg.Path).Suggest("restart the task, it continues from what the target holds now")
+		return sdk.Faultf(sdk.CodeTargetWentBack, "commit in %s: the file at the path was replaced or overwritten", w.cfg.Path).Suggest("restart the task, it continues from what the target holds now")
 	}
 	if err := t.c.exec(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 		if busy(err) {

@@ -164,6 +164,7 @@ func TestKeyTypes(t *testing.T) {
 		{batch.Column{Type: batch.Uint64}, []any{uint64(5), uint64(math.MaxUint64), uint64(math.MaxInt64) + 1}},
 		{batch.Column{Type: batch.Decimal}, []any{"1.0", "1.00", "-0.5"}},
 		{batch.Column{Type: batch.String}, []any{"a", "A", "a ", "a\x00", ""}},
+		{batch.Column{Type: batch.String, Charset: "latin1"}, []any{raw{"latin1", []byte("a")}, "a", raw{"latin1", []byte{0xff}}}},
 		{batch.Column{Type: batch.Bytes}, []any{[]byte{}, []byte{0}, []byte("a")}},
 		{batch.Column{Type: batch.DateTime}, []any{int64(0), batch.Civil{Year: 2020, Month: 1, Day: 1}.Pack()}},
 		{batch.Column{Type: batch.UUID}, []any{make([]byte, 16), bytes.Repeat([]byte{1}, 16)}},

@@ -25,6 +25,7 @@ type Writer struct {
 	// turn holds one token: who has it may use everything below.
 	turn    chan struct{}
 	conn    *conn
+	spoiled bool // the file was overwritten in place: this process touches it no more
 	session *ledger.Session
 	plans   map[*batch.Schema]*plan
 	names   map[string]string // folded name of a target table to the name it is written with
@@ -83,8 +84,19 @@ func (w *Writer) forget() {
 // other files stand at the path. Only a claim may create the file.
 func (w *Writer) connect(ctx context.Context, mode string) (*conn, error) {
 	old := w.conn
-	if old != nil && !old.replaced() {
-		return old, nil
+	if old != nil && !w.spoiled {
+		switch old.place() {
+		case samePlace:
+			return old, nil
+		case otherLog:
+			w.spoiled = true
+		}
+	}
+	if w.spoiled {
+		// Closing the connection would write its log over what is in the file now, and
+		// a new one in this process would share its index of that log.
+		return nil, sdk.Faultf(sdk.CodeTargetWentBack, "target %s: the file was overwritten, or its log %s-wal removed, while it was open", w.cfg.Path, w.cfg.Path).
+			Suggest("restart the task; to put a copy in place, stop the task or move the copy over the file")
 	}
 	c, err := open(ctx, &w.cfg, mode)
 	// The old connection goes after the new one holds its locks: the last one to
@@ -102,10 +114,10 @@ func (w *Writer) connect(ctx context.Context, mode string) (*conn, error) {
 
 func (w *Writer) disconnect() {
 	w.forget()
-	if w.conn != nil {
+	if w.conn != nil && !w.spoiled && w.conn.place() != otherLog {
 		w.conn.close()
-		w.conn = nil
 	}
+	w.conn = nil
 }
 
 // begin opens a transaction that holds SQLite's only write lock.
