@@ -60,8 +60,8 @@ func (r rebuild) run(tb testing.TB, block []byte) []byte {
 	return data
 }
 
-// put writes a row with the values of one image in both columns and keys.
-func put(tb testing.TB, b *batch.Builder, k batch.Kind, s *batch.Schema, im batch.Image, side batch.Side, change func(i int) bool) {
+// put writes a row with an after image of these values, or others by change.
+func put(tb testing.TB, b *batch.Builder, k batch.Kind, s *batch.Schema, im batch.Image, change func(i int) bool) {
 	tb.Helper()
 	v, err := im.Values(nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func put(tb testing.TB, b *batch.Builder, k batch.Kind, s *batch.Schema, im batc
 	if err := b.BeginRow(k, s); err != nil {
 		tb.Fatal(err)
 	}
-	b.BeginImage(side)
+	b.BeginImage(batch.AfterImage)
 	for i := range v {
 		if change == nil || !change(i) {
 			b.PutValue(&v[i])
@@ -89,6 +89,23 @@ func TestVerifier(t *testing.T) {
 	insert := func(e *batch.Event) bool { return isRow(e) && e.Kind == batch.Insert }
 	event := func(f func(b *batch.Builder, i int, e *batch.Event) bool) []byte { return rebuild{event: f}.run(t, in) }
 	entry := func(f func(i int, t *batch.Tx)) []byte { return rebuild{tx: f}.run(t, in) }
+	// Rows of one kind become another, whatever images they have.
+	kinds := func(from, to batch.Kind) []byte {
+		var b batch.Block
+		if err := b.Decode(bytes.Clone(in), batch.NewRegistry(), batch.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Len() {
+			var e batch.Event
+			if err := b.Event(i, &e); err != nil {
+				t.Fatal(err)
+			}
+			if isRow(&e) && e.Kind == from {
+				e.Raw()[0] = byte(to)
+			}
+		}
+		return b.Bytes()
+	}
 	for _, c := range []struct {
 		name string
 		out  []byte
@@ -106,7 +123,7 @@ func TestVerifier(t *testing.T) {
 		}), ""},
 		{"insert for read", event(func(b *batch.Builder, _ int, e *batch.Event) bool {
 			if isRow(e) && e.Kind == batch.Read {
-				put(t, b, batch.Insert, e.Schema, e.After, batch.AfterImage, nil)
+				put(t, b, batch.Insert, e.Schema, e.After, nil)
 				return true
 			}
 			return false
@@ -148,7 +165,7 @@ func TestVerifier(t *testing.T) {
 		{"ordinals counted on", event(func(b *batch.Builder, _ int, e *batch.Event) bool {
 			if insert(e) {
 				b.HoldOrdinal(e.Ordinal + 1)
-				put(t, b, e.Kind, e.Schema, e.After, batch.AfterImage, nil)
+				put(t, b, e.Kind, e.Schema, e.After, nil)
 				return true
 			}
 			return false
@@ -187,16 +204,12 @@ func TestVerifier(t *testing.T) {
 			_ = b.Define(orders(77))
 			return false
 		}), "defines schema 77"},
-		{"insert with a before image", event(func(b *batch.Builder, _ int, e *batch.Event) bool {
-			if insert(e) {
-				put(t, b, batch.Insert, e.Schema, e.After, batch.BeforeImage, nil)
-				return true
-			}
-			return false
-		}), "before image: true"},
+		{"insert with a before image", kinds(batch.Delete, batch.Insert), "insert"},
+		{"delete with an after image", kinds(batch.Insert, batch.Delete), "delete"},
+		{"update without an after image", kinds(batch.Delete, batch.Update), "update"},
 		{"no decimal", event(func(b *batch.Builder, _ int, e *batch.Event) bool {
 			if insert(e) {
-				put(t, b, e.Kind, e.Schema, e.After, batch.AfterImage, func(i int) bool {
+				put(t, b, e.Kind, e.Schema, e.After, func(i int) bool {
 					if i == 2 {
 						b.PutString("0) OR (1=1")
 					}
@@ -208,7 +221,7 @@ func TestVerifier(t *testing.T) {
 		}), "column amount: not a value of type decimal"},
 		{"no UTF-8", event(func(b *batch.Builder, _ int, e *batch.Event) bool {
 			if insert(e) {
-				put(t, b, e.Kind, e.Schema, e.After, batch.AfterImage, func(i int) bool {
+				put(t, b, e.Kind, e.Schema, e.After, func(i int) bool {
 					if i == 1 {
 						b.PutString("\xff")
 					}
