@@ -41,25 +41,28 @@ func (a *Auditor) Late(ctx context.Context, l Late) error {
 	if err != nil {
 		return fmt.Errorf("audit: journal: %w", err)
 	}
-	own := false
-	for _, e := range History(journal) {
-		own = own || e.Started.ExecutionID == l.Self.ExecutionID
-		found := e.Started.ExecutionID == o.Owner.ExecutionID
-		// Where nobody named the other, it is the last one that began after us.
-		if !found && !(o.Owner.ExecutionID == "" && own && e.Started.ExecutionID != l.Self.ExecutionID) {
-			continue
-		}
-		p := a.party(&e.Started, e.Epoch)
-		if found {
-			p.Epoch = max(p.Epoch, o.Owner.Epoch)
-		}
-		o.Owner, o.From = p, e.Started.At
-		if found {
-			break
-		}
+	if e := ownerOf(History(journal), l); e != nil {
+		o.Owner, o.From = a.party(&e.Started, max(e.Epoch, l.Other.Epoch)), e.Started.At
 	}
 	if o.Done == "" {
 		o.Done = "the late execution was stopped"
 	}
 	return a.record(ctx, o)
+}
+
+// ownerOf finds the execution that was named; where nobody named one, the last that
+// began after the late one. Nil: the journal does not know it.
+func ownerOf(history []Execution, l Late) *Execution {
+	var found *Execution
+	after := false
+	for i := range history {
+		e := &history[i]
+		switch id := e.Started.ExecutionID; {
+		case id == l.Self.ExecutionID:
+			after = true
+		case l.Other.ExecutionID == "" && after, l.Other.ExecutionID != "" && id == l.Other.ExecutionID:
+			found = e
+		}
+	}
+	return found
 }

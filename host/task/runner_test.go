@@ -692,8 +692,10 @@ func TestSelfFencing(t *testing.T) {
 
 type bubbleClock struct{}
 
-func (bubbleClock) Now() time.Time      { return time.Now() }
-func (bubbleClock) Boot() time.Duration { return time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) }
+func (bubbleClock) Now() time.Time { return time.Now() }
+func (bubbleClock) Boot() time.Duration {
+	return time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
+}
 
 type leased struct {
 	coordination.Session

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,6 +137,7 @@ type world struct {
 	grace    bool
 	stopping bool
 	silent   int // times that the store did not answer at the end
+	mutate   func(Effect) []Effect
 }
 
 func (w *world) step(e Event) {
@@ -148,6 +150,13 @@ func (w *world) step(e Event) {
 	var fx []Effect
 	before := w.s
 	w.s, fx = Step(w.s, e)
+	if w.mutate != nil {
+		var changed []Effect
+		for _, f := range fx {
+			changed = append(changed, w.mutate(f)...)
+		}
+		fx = changed
+	}
 	for _, f := range fx {
 		w.t.Logf("%s: %s → %s: %s", e, before.Phase, w.s.Phase, f)
 		w.effect(f)
@@ -301,9 +310,77 @@ func (w *world) answer() {
 	}
 }
 
-func TestLifeCycleProperties(t *testing.T) {
+func TestLifeCycleProperties(t *testing.T) { properties(t, nil) }
+
+// TestPropertiesCanFail breaks one promise of the machine at a time.
+func TestPropertiesCanFail(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value.String()
+	for k, v := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": "20000"} { // it stops at the first failure
+		if err := flag.Set(k, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer flag.Set("rapid.checks", checks)
+	instead := func(of EffectKind, do ...EffectKind) func(Effect) []Effect {
+		return func(f Effect) []Effect {
+			if f.Kind != of {
+				return []Effect{f}
+			}
+			var out []Effect
+			for _, k := range do {
+				out = append(out, Effect{Kind: k})
+			}
+			return out
+		}
+	}
+	for name, m := range map[string]struct {
+		mutate func(Effect) []Effect
+		want   string
+	}{
+		"an overlap is not recorded":        {instead(DoOverlap), "no overlap was recorded"},
+		"the release comes before the end":  {instead(DoEnd, DoRelease), "before the end was written"},
+		"live connectors at the end":        {instead(DoClose, DoFinish), "with live connectors"},
+		"the pipeline without a claim":      {instead(DoClaim, DoRun), "without a claim of every writer"},
+		"no claim after a raised epoch":     {instead(DoRaise, DoRaise, DoRun), "without a claim of every writer"},
+		"the task is taken again":           {instead(DoAudit, DoTake), "took twice"},
+		"connectors over those that live":   {instead(DoShow, DoStart), "over live ones"},
+		"started after the loss of session": {instead(DoAbort, DoRaise), "after the session was lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := &quiet{TB: t}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				properties(q, m.mutate)
+			}()
+			<-done
+			if !strings.Contains(q.text.String(), m.want) {
+				t.Fatalf("got %q, want a failure with %q", q.text.String(), m.want)
+			}
+		})
+	}
+}
+
+// quiet keeps failures to itself.
+type quiet struct {
+	rapid.TB
+	text strings.Builder
+}
+
+func (q *quiet) Logf(string, ...any)       {}
+func (q *quiet) Log(...any)                {}
+func (q *quiet) Errorf(f string, a ...any) { fmt.Fprintf(&q.text, f, a...) }
+func (q *quiet) Fatalf(f string, a ...any) {
+	q.Errorf(f, a...)
+	runtime.Goexit()
+}
+func (q *quiet) Fail()        {}
+func (q *quiet) FailNow()     { runtime.Goexit() }
+func (q *quiet) Failed() bool { return q.text.Len() > 0 }
+
+func properties(t rapid.TB, mutate func(Effect) []Effect) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, s: State{Limits: Limits{Tries: 3, Raises: 2}}}
+		w := &world{t: t, s: State{Limits: Limits{Tries: 3, Raises: 2}}, mutate: mutate}
 		w.step(Event{Kind: EvStart})
 		for range rapid.IntRange(0, 40).Draw(t, "moves") {
 			switch rapid.IntRange(0, 9).Draw(t, "move") {
