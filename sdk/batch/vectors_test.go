@@ -164,6 +164,7 @@ func fullSchema() *Schema {
 func vectors() []vector {
 	types, wide, full := typesSchema(), wideSchema(), fullSchema()
 	keyless := &Schema{ID: 3, Table: "log", Positional: true, Columns: []Column{{Name: "@1", Type: Int32}, {Name: "@2", Type: Native, Native: "txid"}}}
+	civil := &Schema{ID: 4, Table: "civil", Columns: []Column{{Name: "d", Type: Date}, {Name: "dt", Type: DateTime, Scale: 6}}}
 	begin := func(t *testing.T, b *Builder, tx Tx) { t.Helper(); check(t, b.BeginTx(tx)) }
 	end := func(t *testing.T, b *Builder) { t.Helper(); check(t, b.EndTx(true, nil, []byte("end"))) }
 	texts := func(b *Builder, v ...string) {
@@ -187,6 +188,26 @@ func vectors() []vector {
 					}
 				}
 			})
+			end(t, b)
+		}},
+		{"civil", func(t *testing.T, b *Builder) {
+			begin(t, b, Tx{Begins: true})
+			for _, c := range []Civil{
+				{},
+				{2026, 11, 5, 13, 7, 9, 123456},
+				{2026, 0, 10, 0, 0, 0, 0},
+				{1582, 10, 15, 22, 58, 1, 999998},
+				{-4712, 1, 1, 12, 0, 0, 1},
+				{131071, 9, 30, 1, 2, 3, 4},
+			} {
+				addRow(t, b, Insert, civil, nil, func() {
+					b.PutInt(int64(PackDate(c.Year, c.Month, c.Day)))
+					b.PutInt(c.Pack())
+				})
+			}
+			for _, v := range [][2]int64{{int64(NegInfDate), NegInfDateTime}, {int64(InfinityDate), InfinityDateTime}} {
+				addRow(t, b, Insert, civil, nil, func() { b.PutInt(v[0]); b.PutInt(v[1]) })
+			}
 			end(t, b)
 		}},
 		{"images", func(t *testing.T, b *Builder) {
@@ -361,9 +382,10 @@ func bad(t *testing.T) map[string][]byte {
 		"bad-flags":      change("images", 41, 0xff),
 		"bad-schema":     change("images", 42, 99),
 		"bad-image":      change("images", 44, 0xff, 0xff, 0xff, 0x7f),
-		"bad-two-states": change("images", 49, 0xff, 0x07, 0xff, 0x07),
+		"bad-two-states": change("images", 51, 0x18),
 		"bad-bits":       change("images", 50, images[50]|0x80),
-		"bad-events":     change("images", 8, 6),
+		"bad-events":     change("images", int(le.Uint32(images[16:]))+2, 6),
+		"bad-count":      change("images", 8, 6),
 	}
 }
 
@@ -395,6 +417,9 @@ func TestAnotherLanguage(t *testing.T) {
 		}
 		t.Skip("python3 is not there")
 	}
+	// Read here, so that a cached result of this test does not outlive the script.
+	_, err = os.ReadFile("testdata/decode.py")
+	check(t, err)
 	args := []string{"testdata/decode.py"}
 	var names []string
 	for _, v := range vectors() {
