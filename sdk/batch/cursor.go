@@ -23,7 +23,8 @@ type cursor struct {
 	pos  int
 	what string
 	err  error
-	mem  int // bytes that may still be allocated for lists
+	mem  int    // bytes that may still be allocated for lists
+	text string // the data once more, for strings that are parts of it; see tx
 }
 
 // newCursor returns a cursor over data that allocates no more for lists than mem

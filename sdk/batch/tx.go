@@ -88,7 +88,13 @@ func (c *cursor) tx(t *Tx) {
 		t.End = c.bytes("end position")
 	}
 	t.Committed = c.varint("commit time")
-	t.ID = c.string("id")
+	if id := c.bytes("id"); len(id) > 0 {
+		// All ids are parts of one string: an allocation a block, not one each.
+		if c.text == "" {
+			c.text = string(c.data)
+		}
+		t.ID = c.text[c.pos-len(id) : c.pos]
+	}
 	n := c.count("covers", 2, unsafe.Sizeof(Cover{}))
 	if n > cap(t.Covers) {
 		t.Covers = make([]Cover, 0, n)
