@@ -21,6 +21,8 @@ type Statement struct {
 	Database  []byte
 	Text      []byte
 	Charset   uint16 // collation id of the client's character set; 0 = not stated
+	Server    uint16 // collation id of the server's default; 0 = not stated
+	Default   uint16 // collation id of the database's default, where it is stated
 	SQLMode   uint64
 	HasMode   bool
 }
@@ -89,8 +91,15 @@ func (st *Statement) status(v []byte) {
 			n = 4
 		case 4: // client character set, connection and server collation
 			n = 6
+			if len(v) >= 6 {
+				st.Charset, st.Server = binary.LittleEndian.Uint16(v), binary.LittleEndian.Uint16(v[4:])
+			}
+		case 7: // lc_time_names
+			n = 2
+		case 8: // collation of the database
+			n = 2
 			if len(v) >= 2 {
-				st.Charset = binary.LittleEndian.Uint16(v)
+				st.Default = binary.LittleEndian.Uint16(v)
 			}
 		default:
 			return

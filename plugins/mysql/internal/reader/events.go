@@ -20,6 +20,9 @@ func (r *Reader) event(out *batch.Builder, ev *binlog.Event, b *binlog.Bounds) e
 	}
 	switch ev.Type {
 	case binlog.GTID, binlog.AnonymousGTID, binlog.GTIDTagged, binlog.MariaGTID:
+		if len(r.levels) > 0 {
+			return nil // of the prepared part; the commit has its own
+		}
 		var g binlog.Group
 		var buf [128]byte
 		if err := binlog.DecodeGroup(ev, buf[:0], &g); err != nil {
@@ -42,7 +45,10 @@ func (r *Reader) event(out *batch.Builder, ev *binlog.Event, b *binlog.Bounds) e
 		binlog.BinlogCheckpoint, binlog.Ignorable, binlog.Heartbeat, binlog.HeartbeatV2, binlog.TransactionContext, binlog.ViewChange:
 		// They say nothing about rows; what uses them (a statement) stops by itself.
 	case binlog.TransactionPayload:
-		return fmt.Errorf("%w: %s at offset %d: a compressed transaction inside of another", binlog.ErrCorrupt, r.scan.Name(), ev.At)
+		if n := len(r.levels); n > 1 || n == 1 && !r.levels[0].prepared {
+			return fmt.Errorf("%w: %s at offset %d: a compressed transaction inside of another", binlog.ErrCorrupt, r.scan.Name(), ev.At)
+		}
+		return r.where(r.payload(ev))
 	default:
 		if ev.Type.Known() || ev.Flags&binlog.FlagIgnorable == 0 {
 			return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: %s event inside of a transaction, which this reader does not know there", r.scan.Name(), ev.At, ev.Type).

@@ -9,16 +9,12 @@ import (
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
-// payload opens the inside of the compressed transaction that is next. How it
+// payload opens the inside of a compressed transaction. How it
 // ends is found by inflating it once before.
-func (r *Reader) payload() error {
-	ev := &r.ev
-	if err := r.scan.Next(ev); err != nil {
-		return err
-	}
+func (r *Reader) payload(ev *binlog.Event) error {
 	var p binlog.Payload
 	if err := binlog.DecodePayload(ev.Body, &p); err != nil {
-		return r.where(err)
+		return err
 	}
 	if r.zstd == nil {
 		d, err := binlog.NewDecompressor(int(r.cfg.MaxWindow))
@@ -39,21 +35,21 @@ func (r *Reader) payload() error {
 	}
 	first, err := open()
 	if err != nil {
-		return r.where(err)
+		return err
 	}
 	var x binlog.Indexer
 	if err := binlog.IndexAll(first, &x); err != nil {
-		return r.where(err)
+		return err
 	}
 	if x.Outcome == binlog.Cut {
-		return r.where(fmt.Errorf("%w: %w", binlog.ErrCorrupt, x.Err))
+		return fmt.Errorf("%w: %w", binlog.ErrCorrupt, x.Err)
 	}
 	if x.Outcome == binlog.Rollback {
 		r.tx.bounds.Outcome = binlog.Rollback
 	}
 	scan, err := open()
 	if err != nil {
-		return r.where(err)
+		return err
 	}
 	r.levels = append(r.levels, level{scan: scan, until: -1, bounds: x.Bounds, close: func() {}})
 	return nil
@@ -72,7 +68,7 @@ func (r *Reader) inside(l *level, out *batch.Builder) error {
 		return r.finish(out)
 	}
 	if err != nil {
-		return r.where(err)
+		return err
 	}
 	return r.event(out, &ev, &l.bounds)
 }

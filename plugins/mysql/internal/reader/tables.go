@@ -7,6 +7,7 @@ import (
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
+	"github.com/datalink-go/datalink/sdk/batch"
 )
 
 // tables keeps the table maps of the log and what they mean.
@@ -16,6 +17,7 @@ type tables struct {
 	defs    map[string]*schema.Table
 	version map[string]uint64
 	nextID  uint32
+	current map[schema.Name]*batch.Schema // the last one of each table
 }
 
 // table is a table as one table map describes it.
@@ -29,7 +31,7 @@ type table struct {
 }
 
 func newTables() tables {
-	return tables{byID: map[uint64]*table{}, layouts: map[string]*rows.Layout{}, defs: map[string]*schema.Table{}, version: map[string]uint64{}}
+	return tables{byID: map[uint64]*table{}, layouts: map[string]*rows.Layout{}, defs: map[string]*schema.Table{}, version: map[string]uint64{}, current: map[schema.Name]*batch.Schema{}}
 }
 
 // forget drops the ids, which a restart of the server gives out anew.
@@ -65,13 +67,10 @@ func (r *Reader) tableMap(ev *binlog.Event) error {
 	key := string(ev.Body[n:])
 	if l := r.tables.layouts[key]; l != nil && r.tables.defs[key] == def {
 		t.layout = l
+		r.tables.current[schema.Name{Database: tm.Database, Table: tm.Table}] = l.Schema
 		return nil
 	}
-	opt := rows.Options{
-		Format: &r.scan.Format, ID: r.tables.nextID + 1, Source: r.source(), Version: r.tables.version[t.name] + 1,
-		Positional: r.cfg.OnUnknownTable == "positional",
-	}
-	l, err := rows.NewLayout(tm, def, opt)
+	l, err := rows.NewLayout(tm, def, r.options(t.name))
 	if errors.Is(err, rows.ErrUnknownTable) {
 		// Only rows of the table make it matter.
 		if why := r.hist.Unknown(tm.Database, tm.Table); why != nil {
@@ -91,8 +90,23 @@ func (r *Reader) tableMap(ev *binlog.Event) error {
 	}
 	r.tables.layouts[key], r.tables.defs[key] = l, def
 	t.layout = l
+	r.tables.current[schema.Name{Database: tm.Database, Table: tm.Table}] = l.Schema
 	return nil
 }
+
+// options are those of the next schema that is made.
+func (r *Reader) options(table string) rows.Options {
+	return rows.Options{
+		Format: &r.scan.Format, ID: r.tables.nextID + 1, Source: r.source(), Version: r.tables.version[table] + 1,
+		Positional: r.cfg.OnUnknownTable == "positional",
+	}
+}
+
+func (r *Reader) schemaFrom(def *schema.Table, opt rows.Options) (*batch.Schema, error) {
+	return rows.SchemaOf(def, opt)
+}
+
+func columnOf(c *schema.Column, f *binlog.Format) (batch.Column, error) { return rows.ColumnOf(c, f) }
 
 // source names the log in schemas.
 func (r *Reader) source() string { return r.here.base }

@@ -35,6 +35,8 @@ type level struct {
 	until  int64 // offset after the last event; -1 = the end
 	bounds binlog.Bounds
 	close  func()
+	// The rows of a prepared transaction are under the format of their own file.
+	prepared bool
 }
 
 // idSpace is how many bytes of transaction ids share an allocation.
@@ -53,20 +55,11 @@ func (r *Reader) step(out *batch.Builder) error {
 		return r.between()
 	}
 	ev := &r.ev
-	if err := r.scan.Peek(&ev.Header); err != nil {
+	if err := r.scan.Next(ev); err != nil {
 		return err
 	}
-	if ev.Type == binlog.TransactionPayload {
-		if err := r.payload(); err != nil {
-			return err
-		}
-	} else {
-		if err := r.scan.Next(ev); err != nil {
-			return err
-		}
-		if err := r.event(out, ev, &r.tx.bounds); err != nil {
-			return err
-		}
+	if err := r.event(out, ev, &r.tx.bounds); err != nil {
+		return err
 	}
 	return r.finish(out)
 }
