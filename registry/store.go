@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
@@ -70,8 +69,8 @@ func (s *Store) Install(ctx context.Context, f *Folder, name, version string) (*
 		return nil, err
 	}
 	what := m.Name + " " + m.Version
-	if m.ProtocolMax < sdk.ProtocolMin || m.ProtocolMin > sdk.ProtocolMax {
-		return nil, fmt.Errorf("install %s: %w: it speaks %d to %d, this host %d to %d", what, ErrProtocol, m.ProtocolMin, m.ProtocolMax, sdk.ProtocolMin, sdk.ProtocolMax)
+	if m.ProtocolMax < manifest.ProtocolMin || m.ProtocolMin > manifest.ProtocolMax {
+		return nil, fmt.Errorf("install %s: %w: it speaks %d to %d, this host %d to %d", what, ErrProtocol, m.ProtocolMin, m.ProtocolMax, manifest.ProtocolMin, manifest.ProtocolMax)
 	}
 	p, err := platform(m)
 	if err != nil {

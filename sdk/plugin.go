@@ -8,8 +8,8 @@ import (
 
 // Versions of the protocol between host and plugin that this SDK speaks.
 const (
-	ProtocolMin uint32 = 1
-	ProtocolMax uint32 = 2
+	ProtocolMin = manifest.ProtocolMin
+	ProtocolMax = manifest.ProtocolMax
 )
 
 // Plugin is what a connector's main hands to serve.Main.

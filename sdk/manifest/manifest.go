@@ -2,6 +2,12 @@ package manifest
 
 import "encoding/json"
 
+// Versions of the protocol between host and plugin that this source speaks.
+const (
+	ProtocolMin uint32 = 1
+	ProtocolMax uint32 = 2
+)
+
 // Role is what a connector is used as. One plugin may have several.
 type Role string
 
