@@ -40,7 +40,7 @@ func Decide(rows []Row, ex sdk.Execution, lanes int32, sw Switches) (*Claim, err
 	}
 	c.Session = Session{
 		Task: ex.Task, TaskUID: ex.TaskUID, Writer: ex.Writer, StoreUID: ex.StoreUID,
-		Execution: ex.ID, Epoch: ex.Epoch, ClaimNo: no, Lanes: lanes,
+		Execution: ex.ID, Epoch: ex.Epoch, ClaimNo: no,
 	}
 	old, err := lanesOf(rows, ex)
 	if err != nil {
@@ -49,14 +49,13 @@ func Decide(rows []Row, ex sdk.Execution, lanes int32, sw Switches) (*Claim, err
 	if c.Fresh {
 		old = nil
 	}
-	held, err := layout(old, ex, lanes)
-	if err != nil {
-		return nil, err
-	}
+	held, mapping := layout(old, ex, lanes)
+	lanes = int32(len(held))
+	c.Session.Lanes, c.Session.Mapping = lanes, mapping
 	for lane := sdk.WriterLane; lane < lanes; lane++ {
 		row := Row{
 			Task: ex.Task, TaskUID: ex.TaskUID, Writer: ex.Writer, Lane: lane, StoreUID: ex.StoreUID, Epoch: ex.Epoch,
-			Execution: ex.ID, ClaimNo: no, Lanes: lanes, Mapping: ex.Mapping,
+			Execution: ex.ID, ClaimNo: no, Lanes: lanes, Mapping: mapping,
 		}
 		if lane >= 0 {
 			row.BatchNo, row.Position = held[lane].BatchNo, held[lane].Position
@@ -126,29 +125,27 @@ func lanesOf(rows []Row, ex sdk.Execution) ([]Row, error) {
 	return out, nil
 }
 
-// layout says what each of n lanes has done. Lanes or mapping change only where
-// all lanes stand at one position: a change that one old lane holds and another
-// lacks has no place in the new layout.
-func layout(old []Row, ex sdk.Execution, n int32) ([]Row, error) {
+// layout says what each lane has done and under which mapping. Lanes and mapping
+// change only where all lanes stand at one position: a change that one old lane
+// holds and another lacks has no place in a new layout. Else the old one stays,
+// for the engine to drain.
+func layout(old []Row, ex sdk.Execution, n int32) ([]Row, string) {
 	if len(old) == 0 {
-		return make([]Row, n), nil
+		return make([]Row, n), ex.Mapping
 	}
 	if len(old) == int(n) && old[0].Mapping == ex.Mapping {
-		return old, nil
+		return old, ex.Mapping
 	}
 	var batch uint64
 	for i := range old {
 		batch = max(batch, old[i].BatchNo)
 		if old[i].Position != old[0].Position {
-			return nil, sdk.Faultf(sdk.CodeRefused,
-				"claim of task %s, writer %s: the target has %d lanes under mapping %q, the task wants %d under %q, and lanes 0 and %d stand at different positions (%s and %s)",
-				ex.Task, ex.Writer, len(old), old[0].Mapping, n, ex.Mapping, old[i].Lane, old[0].Position, old[i].Position).
-				Suggest("run once with the old lanes and mapping until the task has drained, then change them")
+			return old, old[0].Mapping
 		}
 	}
 	out := make([]Row, n)
 	for i := range out {
 		out[i] = Row{BatchNo: batch, Position: old[0].Position}
 	}
-	return out, nil
+	return out, ex.Mapping
 }

@@ -42,6 +42,7 @@ func TestDecide(t *testing.T) {
 		claimNo uint64
 		batch   uint64 // of lane 0 after the claim
 		drop    int
+		kept    bool // the old layout
 	}{
 		{name: "empty target", ex: ex(nil), fresh: true, claimNo: 1},
 		{name: "later epoch", rows: rows(nil), ex: ex(nil), claimNo: 4, batch: 9},
@@ -60,7 +61,8 @@ func TestDecide(t *testing.T) {
 		{name: "one lane fewer", rows: rows(nil), ex: ex(func(e *sdk.Execution) { e.Lanes = 1 }), claimNo: 4, batch: 9, drop: 1},
 		{name: "more lanes", rows: rows(nil), ex: ex(func(e *sdk.Execution) { e.Lanes = 7 }), claimNo: 4, batch: 9},
 		{name: "the writer's default of lanes", rows: rows(nil), ex: ex(func(e *sdk.Execution) { e.Lanes = 0 }), claimNo: 4, batch: 9},
-		{name: "another mapping, not drained", rows: []Row{held(-1, nil), held(0, nil), held(1, func(r *Row) { r.Position = "{}" })}, ex: ex(func(e *sdk.Execution) { e.Mapping = "m2" }), code: sdk.CodeRefused},
+		{name: "another mapping, not drained", rows: []Row{held(-1, nil), held(0, nil), held(1, func(r *Row) { r.Position = "{}" })}, ex: ex(func(e *sdk.Execution) { e.Mapping, e.Lanes = "m2", 5 }), claimNo: 4, batch: 9, kept: true},
+		{name: "another mapping, drained", rows: rows(nil), ex: ex(func(e *sdk.Execution) { e.Mapping = "m2" }), claimNo: 4, batch: 9},
 		{name: "unequal lanes, same layout", rows: []Row{held(-1, nil), held(0, nil), held(1, func(r *Row) { r.BatchNo = 1 })}, ex: ex(nil), claimNo: 4, batch: 9},
 		{name: "a lane is gone", rows: rows(nil)[:2], ex: ex(nil), code: sdk.CodeTargetWentBack},
 		{name: "the writer's row is gone", rows: rows(nil)[1:], ex: ex(nil), code: sdk.CodeTargetWentBack},
@@ -82,8 +84,15 @@ func TestDecide(t *testing.T) {
 				t.Fatal(err)
 			}
 			lanes := int(c.ex.Lanes)
+			mapping := c.ex.Mapping
 			if lanes == 0 {
 				lanes = 2
+			}
+			if c.kept {
+				lanes, mapping = 2, "m"
+			}
+			if got.Session.Mapping != mapping || got.Rows[0].Mapping != mapping {
+				t.Errorf("mapping %q and %q, want %q", got.Session.Mapping, got.Rows[0].Mapping, mapping)
 			}
 			if got.Fresh != c.fresh || got.Session.ClaimNo != c.claimNo || len(got.Rows) != lanes+1 || len(got.Drop) != c.drop {
 				t.Errorf("got %+v", got)

@@ -26,7 +26,8 @@ type Session struct {
 	Task, TaskUID, Writer, StoreUID string
 	Execution                       string
 	Epoch, ClaimNo                  uint64
-	Lanes                           int32
+	Lanes                           int32  // in force
+	Mapping                         string // in force
 }
 
 // Claimant names the owner of the row for faults.

@@ -58,6 +58,7 @@ func (w *Writer) claim(c *conn, ex sdk.Execution) (*ledger.Claim, sdk.Claimed, e
 	if err != nil {
 		return nil, out, err
 	}
+	out.Lanes, out.Mapping = claim.Session.Lanes, claim.Session.Mapping
 	for i := range claim.Rows {
 		if err := w.putRow(c, &claim.Rows[i]); err != nil {
 			return nil, out, err

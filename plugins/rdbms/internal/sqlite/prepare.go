@@ -243,7 +243,7 @@ func (t *table) hasKey(s *batch.Schema) bool {
 	return slices.ContainsFunc(t.uniques, func(u unique) bool {
 		have := slices.Clone(u.columns)
 		slices.Sort(have)
-		return u.plain && slices.Equal(have, want)
+		return u.plain && len(u.collated) == 0 && slices.Equal(have, want)
 	})
 }
 
@@ -260,13 +260,16 @@ func constraints(s *batch.Schema, t *table) sdk.Constraints {
 				break
 			}
 			ix.Columns = append(ix.Columns, place)
+			if slices.Contains(u.collated, at) && !slices.Contains(cons.Collated, place) {
+				cons.Collated = append(cons.Collated, place)
+			}
 		}
 		a, b := slices.Sorted(slices.Values(ix.Columns)), slices.Sorted(slices.Values(s.Key))
 		switch {
 		case !known:
 			// Which changes meet in it cannot be said from their values.
 			cons.OneLane = true
-		case !slices.Equal(a, b):
+		case !slices.Equal(a, b) || len(u.collated) > 0:
 			cons.Uniques = append(cons.Uniques, ix)
 		}
 	}

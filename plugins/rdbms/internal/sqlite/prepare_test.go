@@ -132,7 +132,7 @@ func TestConstraints(t *testing.T) {
 		"": {},
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT UNIQUE, n INT)":                                                       {Uniques: []batch.Index{{Name: "sqlite_autoindex_t_1", Columns: []int{1}}}},
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INT); CREATE UNIQUE INDEX u ON t (n, v)":                           {Uniques: []batch.Index{{Name: "u", Columns: []int{2, 1}}}},
-		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INT); CREATE UNIQUE INDEX u ON t (v COLLATE NOCASE)":               {OneLane: true},
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INT); CREATE UNIQUE INDEX u ON t (v COLLATE NOCASE)":               {Uniques: []batch.Index{{Name: "u", Columns: []int{1}}}, Collated: []int{1}},
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INT); CREATE UNIQUE INDEX u ON t (lower(v))":                       {OneLane: true},
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INT, o DEFAULT 1); CREATE UNIQUE INDEX u ON t (v, o)":              {OneLane: true},
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT, n INT); CREATE INDEX u ON t (v); CREATE UNIQUE INDEX same ON t (id)": {},
@@ -145,7 +145,7 @@ func TestConstraints(t *testing.T) {
 		claim(t, w, execution("x1", 1))
 		got, err := w.Prepare(context.Background(), keyed())
 		must(t, err)
-		if got.OneLane != want.OneLane || len(got.Uniques) != len(want.Uniques) || len(want.Uniques) == 1 && !slices.Equal(got.Uniques[0].Columns, want.Uniques[0].Columns) {
+		if got.OneLane != want.OneLane || !slices.Equal(got.Collated, want.Collated) || len(got.Uniques) != len(want.Uniques) || len(want.Uniques) == 1 && !slices.Equal(got.Uniques[0].Columns, want.Uniques[0].Columns) {
 			t.Errorf("%s: got %+v, want %+v", create, got, want)
 		}
 	}

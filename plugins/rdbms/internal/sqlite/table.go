@@ -31,9 +31,10 @@ type unique struct {
 	name    string
 	primary bool
 	columns []int
-	// plain is false where equality differs from that of the stored values or the
-	// index does not cover all rows: expressions, partial indexes, collations.
-	plain bool
+	// plain is false for expressions and partial indexes, which do not compare all
+	// rows by their columns.
+	plain    bool
+	collated []int // columns that it compares otherwise than byte by byte
 }
 
 // describe reads the layout of a table, nil where there is none.
@@ -85,10 +86,12 @@ func describe(c *conn, name string) (*table, error) {
 				continue
 			}
 			u.columns = append(u.columns, int(number(r[0])))
-			u.plain = u.plain && strings.EqualFold(text(r[1]), "BINARY")
+			if !strings.EqualFold(text(r[1]), "BINARY") {
+				u.collated = append(u.collated, int(number(r[0])))
+			}
 		}
 		if u.primary {
-			key.plain = u.plain
+			key.collated = u.collated
 			continue
 		}
 		others = append(others, u)
