@@ -35,6 +35,9 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: got %q, want it to contain %q", c.config, got, c.want)
 		}
 		if conn != nil && got == "" {
+			if l, ok := conn.(interface{ Lanes() int32 }); !ok || l.Lanes() < 1 {
+				t.Errorf("%s: the connector does not say how many lanes it wants", c.config)
+			}
 			if err := conn.Close(context.Background()); err != nil {
 				t.Error(err)
 			}

@@ -50,6 +50,9 @@ func New(cfg Config) (*Writer, error) {
 	return w, nil
 }
 
+// Lanes returns how many lanes the writer wants where the task does not say.
+func (w *Writer) Lanes() int32 { return w.cfg.Lanes }
+
 var errClosed = errors.New("sqlite writer is closed")
 
 // take waits for the turn; give hands it on.
