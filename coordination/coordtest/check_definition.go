@@ -1,6 +1,7 @@
 package coordtest
 
 import (
+	"context"
 	"slices"
 
 	"github.com/datalink-go/datalink/coordination"
@@ -131,4 +132,16 @@ func definitionWatch(t T, fresh New) {
 	b.ok("release", s.Release(b.ctx, st.Owner()))
 	b.fires("released", one)
 	b.quiet("watch of another task", other)
+	ctx, cancel := context.WithCancel(b.ctx)
+	ended, err := b.Watch(ctx, "other")
+	b.ok("watch", err)
+	cancel()
+	b.fires("context ended", ended)
+	b.ok("close", b.Close())
+	b.fires("store closed", other)
+	b.fires("session ended with the store", s.Lost())
+	if _, err := b.Tasks(b.ctx); err == nil {
+		t.Fatalf("tasks of a closed store: got no error")
+	}
+	b.ok("close again", b.Close())
 }

@@ -17,6 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	_ = flag.Set("rapid.nofailfile", "true") // mutants fail on purpose
+	_ = flag.Set("rapid.shrinktime", "1s")
 	os.Exit(m.Run())
 }
 

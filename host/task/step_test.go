@@ -315,7 +315,7 @@ func TestLifeCycleProperties(t *testing.T) { properties(t, nil) }
 // TestPropertiesCanFail breaks one promise of the machine at a time.
 func TestPropertiesCanFail(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value.String()
-	for k, v := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": "20000"} { // it stops at the first failure
+	for k, v := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": "20000", "rapid.shrinktime": "0s"} { // it stops at the first failure
 		if err := flag.Set(k, v); err != nil {
 			t.Fatal(err)
 		}
