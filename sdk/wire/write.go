@@ -22,7 +22,9 @@ func (m *ClaimReply) Append(dst []byte) []byte {
 	dst = appendPoints(dst, 1, m.Points)
 	dst = appendState(dst, 2, m.State)
 	dst = appendDeadLetters(dst, 3, m.DeadLetters)
-	return appendUint(dst, 4, m.Ceiling)
+	dst = appendUint(dst, 4, m.Ceiling)
+	dst = appendSint(dst, 5, int64(m.Lanes))
+	return appendString(dst, 6, m.Mapping)
 }
 
 // Decode implements Message.
@@ -39,6 +41,10 @@ func (m *ClaimReply) Decode(data []byte) error {
 			m.DeadLetters = r.deadLetters(m.DeadLetters)
 		case 4:
 			m.Ceiling = r.uint64()
+		case 5:
+			m.Lanes = r.sint32()
+		case 6:
+			m.Mapping = r.string()
 		}
 	}
 	return r.err

@@ -1985,6 +1985,8 @@ type ClaimReply struct {
 	State         []*StateItem           `protobuf:"bytes,2,rep,name=state,proto3" json:"state,omitempty"`
 	DeadLetters   []*DeadLetter          `protobuf:"bytes,3,rep,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
 	Ceiling       uint64                 `protobuf:"varint,4,opt,name=ceiling,proto3" json:"ceiling,omitempty"` // versioned writers: no earlier execution gave a version above it
+	Lanes         int64                  `protobuf:"zigzag64,5,opt,name=lanes,proto3" json:"lanes,omitempty"`   // with mapping: those under which the points were stored
+	Mapping       string                 `protobuf:"bytes,6,opt,name=mapping,proto3" json:"mapping,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2045,6 +2047,20 @@ func (x *ClaimReply) GetCeiling() uint64 {
 		return x.Ceiling
 	}
 	return 0
+}
+
+func (x *ClaimReply) GetLanes() int64 {
+	if x != nil {
+		return x.Lanes
+	}
+	return 0
+}
+
+func (x *ClaimReply) GetMapping() string {
+	if x != nil {
+		return x.Mapping
+	}
+	return ""
 }
 
 // WriteRequest hands over one block. Seq rises by one; after a failure the host
@@ -2691,13 +2707,15 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\arest_lo\x18\x05 \x01(\fR\x06restLo\x12\x17\n" +
 	"\arest_hi\x18\x06 \x01(\fR\x06restHi\"D\n" +
 	"\fClaimRequest\x124\n" +
-	"\texecution\x18\x01 \x01(\v2\x16.datalink.v1.ExecutionR\texecution\"\xbc\x01\n" +
+	"\texecution\x18\x01 \x01(\v2\x16.datalink.v1.ExecutionR\texecution\"\xec\x01\n" +
 	"\n" +
 	"ClaimReply\x12*\n" +
 	"\x06points\x18\x01 \x03(\v2\x12.datalink.v1.PointR\x06points\x12,\n" +
 	"\x05state\x18\x02 \x03(\v2\x16.datalink.v1.StateItemR\x05state\x12:\n" +
 	"\fdead_letters\x18\x03 \x03(\v2\x17.datalink.v1.DeadLetterR\vdeadLetters\x12\x18\n" +
-	"\aceiling\x18\x04 \x01(\x04R\aceiling\"\xa0\x03\n" +
+	"\aceiling\x18\x04 \x01(\x04R\aceiling\x12\x14\n" +
+	"\x05lanes\x18\x05 \x01(\x12R\x05lanes\x12\x18\n" +
+	"\amapping\x18\x06 \x01(\tR\amapping\"\xa0\x03\n" +
 	"\fWriteRequest\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +

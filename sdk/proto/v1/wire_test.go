@@ -88,7 +88,7 @@ func value(r *rand.Rand, in protoreflect.MessageDescriptor, f protoreflect.Field
 		return protoreflect.ValueOfUint32(1 + r.Uint32N(2))
 	case "OrderReply.order":
 		return protoreflect.ValueOfUint32(1 + r.Uint32N(3))
-	case "Execution.lanes", "Point.lane":
+	case "Execution.lanes", "Point.lane", "ClaimReply.lanes":
 		return protoreflect.ValueOfInt64(-1 - r.Int64N(1<<31))
 	case "DeadLetter.at_us":
 		return protoreflect.ValueOfInt64(1 + r.Int64N(1<<50))
