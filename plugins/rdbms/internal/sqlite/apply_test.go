@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/datalink-go/datalink/sdk"
@@ -86,6 +88,49 @@ func TestApply(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Rows are told apart by their bytes, whatever collation the target has, and by
+// the sign of zero.
+func TestExactMatch(t *testing.T) {
+	text := &batch.Schema{ID: 1, Table: "t", Key: []int{0}, Columns: []batch.Column{{Name: "id", Type: batch.String}, {Name: "v", Type: batch.Int32}}}
+	file := path(t)
+	script(t, file, "CREATE TABLE t (id TEXT COLLATE NOCASE, v INT); CREATE UNIQUE INDEX u ON t (id COLLATE BINARY)")
+	w := writer(t, Config{Path: file, Keyless: FullRowMatch})
+	claim(t, w, execution("x1", 1))
+	must(t, write(w, next(0, 1), change(t, sdk.Upsert, text, nil, vals("a", 1)), change(t, sdk.Upsert, text, nil, vals("A", 2)),
+		change(t, sdk.Patch, text, vals("A", absent), vals(absent, 3)), change(t, sdk.Upsert, text, nil, vals("a", 4))))
+	if got := rows(t, file, "SELECT * FROM t ORDER BY id COLLATE BINARY"); !slices.Equal(got, []string{`"A" 3`, `"a" 4`}) {
+		t.Errorf("got %q", got)
+	}
+	if got := rows(t, file, "EXPLAIN QUERY PLAN "+strings.Replace(newPlan(text, mustDescribe(t, w, "t")).deleteText(), "?", "'a'", 1)); !strings.Contains(got[0], "USING INDEX u") {
+		t.Errorf("the key is not looked up by its index: %s", got[0])
+	}
+	real := &batch.Schema{ID: 2, Table: "r", Columns: []batch.Column{{Name: "f", Type: batch.Float64}, {Name: "s", Type: batch.String}}}
+	all := []any{0.0, math.Copysign(0, -1), math.NaN(), 0.1, math.Inf(1)}
+	n := uint64(1)
+	for _, f := range all {
+		n++
+		must(t, write(w, next(0, n), change(t, sdk.Append, real, nil, vals(f, "x"))))
+	}
+	for i := range all {
+		f := all[len(all)-1-i]
+		n++
+		must(t, write(w, next(0, n), change(t, sdk.MatchRemove, real, vals(f, "x"), nil)))
+		if got := rows(t, file, "SELECT count(*) FROM r"); got[0] != itoa(len(all)-i-1) {
+			t.Errorf("%s rows after removing %v", got[0], f)
+		}
+		if got := rows(t, file, "SELECT f FROM r"); i == 3 && got[0] != "real 0" {
+			t.Errorf("%s is left, want 0", got[0])
+		}
+	}
+}
+
+func mustDescribe(t *testing.T, w *Writer, name string) *table {
+	t.Helper()
+	d, err := describe(w.conn, name)
+	must(t, err)
+	return d
 }
 
 func keyOf(t *testing.T, id int) []byte {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
 )
 
 // match changes or deletes one row that equals the before image, in a table
@@ -26,7 +27,7 @@ func (a *applier) match(p *plan, c *sdk.Change) error {
 		if err != nil {
 			return err
 		}
-		if err := a.bind(p, a.maskB, old); err != nil {
+		if err := a.bindMatch(p, a.maskB, old); err != nil {
 			return err
 		}
 		_, err = s.change(a.args)
@@ -46,7 +47,7 @@ func (a *applier) match(p *plan, c *sdk.Change) error {
 	if err := a.bind(p, set, vals); err != nil {
 		return err
 	}
-	if err := a.bind(p, a.maskB, old); err != nil {
+	if err := a.bindMatch(p, a.maskB, old); err != nil {
 		return err
 	}
 	n, err := s.change(a.args)
@@ -55,4 +56,22 @@ func (a *applier) match(p *plan, c *sdk.Change) error {
 	}
 	return sdk.Faultf(sdk.CodeMissingRow, "%s of a row of table %s, which has no key: no row equals the one before the change", c.Kind, p.table).
 		Suggest("the target lacks a row of the source: take a new snapshot of the table")
+}
+
+// bindMatch binds the values of matchText.
+func (a *applier) bindMatch(p *plan, mask []byte, vals []batch.Value) error {
+	for i := range vals {
+		if mask[i] != '+' {
+			continue
+		}
+		v, err := a.value(p, i, &vals[i])
+		if err != nil {
+			return err
+		}
+		a.push(v)
+		if classOf(&p.schema.Columns[i]) == asReal {
+			a.push(v)
+		}
+	}
+	return nil
 }

@@ -130,18 +130,32 @@ func (p *plan) keyNames(sep string) string {
 func (p *plan) keyWhere() string {
 	where := make([]string, len(p.key))
 	for i, k := range p.key {
-		where[i] = quote(p.columns[k].name) + "=?"
+		where[i] = p.compared(k) + "=?"
 	}
 	return strings.Join(where, " AND ")
 }
 
+// compared names a column so that its texts are compared byte by byte, whatever
+// collation the target gave it.
+func (p *plan) compared(i int) string {
+	n := quote(p.columns[i].name)
+	if classOf(&p.schema.Columns[i]) == asText {
+		n += " COLLATE BINARY"
+	}
+	return n
+}
+
 // matchText finds one row equal to an image: NULL equals NULL, and of several
-// equal rows one is taken.
+// equal rows one is taken. REAL values are bound twice: 0.0 and -0.0 are
+// equal, and only atan2 shows the sign (π and -π).
 func (p *plan) matchText(mask []byte) string {
 	var where []string
 	for i := range p.columns {
 		if mask[i] == '+' {
-			where = append(where, quote(p.columns[i].name)+" IS ?")
+			where = append(where, p.compared(i)+" IS ?")
+			if classOf(&p.schema.Columns[i]) == asReal {
+				where = append(where, "atan2("+quote(p.columns[i].name)+",-1) IS atan2(?,-1)")
+			}
 		}
 	}
 	return p.rowID + " = (SELECT " + p.rowID + " FROM " + quote(p.table) + " WHERE " + strings.Join(where, " AND ") + " LIMIT 1)"

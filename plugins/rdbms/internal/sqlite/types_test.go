@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -27,6 +28,10 @@ func le(parts ...any) []byte {
 // be the same byte for byte.
 func TestTypes(t *testing.T) {
 	d65 := strings.Repeat("9", 35) + "." + strings.Repeat("8", 30)
+	file := path(t)
+	w := writer(t, Config{Path: file})
+	claim(t, w, execution("x1", 1))
+	n := uint64(0)
 	us := func(h, m, s, f int64) int64 { return ((h*60+m)*60+s)*1e6 + f }
 	for _, c := range []struct {
 		col  batch.Column
@@ -117,13 +122,11 @@ func TestTypes(t *testing.T) {
 		{batch.Column{Type: batch.Native, Native: "box"}, []byte{0}, "x00"},
 	} {
 		c.col.Name, c.col.Flags = "v", c.col.Flags|batch.Nullable
-		s := &batch.Schema{ID: 1, Table: "t", Key: []int{0}, PrimaryKey: true, Columns: []batch.Column{{Name: "id", Type: batch.Int64}, c.col}}
-		file := path(t)
-		w := writer(t, Config{Path: file})
-		claim(t, w, execution("x1", 1))
+		n++
+		s := &batch.Schema{ID: uint32(n), Table: fmt.Sprint("t", n), Key: []int{0}, PrimaryKey: true, Columns: []batch.Column{{Name: "id", Type: batch.Int64}, c.col}}
 		ch := []sdk.Change{change(t, sdk.Upsert, s, nil, vals(1, c.in)), change(t, sdk.Upsert, s, nil, vals(2, nil))}
-		must(t, write(w, next(0, 1), ch...))
-		if got, want := rows(t, file, "SELECT +v FROM t ORDER BY id"), []string{c.want, "NULL"}; !slices.Equal(got, want) {
+		must(t, write(w, next(0, n), ch...))
+		if got, want := rows(t, file, "SELECT +v FROM "+s.Table+" ORDER BY id"), []string{c.want, "NULL"}; !slices.Equal(got, want) {
 			t.Errorf("%s %v: got %q, want %q", c.col.Type, c.in, got, want)
 		}
 		for i, e := range scanAll(t, w, s) {
