@@ -50,7 +50,7 @@ func (e *Endpoint) configure(_ context.Context, req *wire.ConfigureRequest) (*wi
 	if len(problems) > 0 {
 		return &wire.ConfigureReply{Problems: problems}, nil
 	}
-	in := &instance{role: role, conn: conn, limits: Smaller(Smaller(DefaultLimits, e.opts.Limits), req.Limits)}
+	in := &instance{role: role, conn: conn, limits: orDefaults(Smaller(e.opts.Limits, req.Limits))}
 	facet := factory.Facet()
 	reply := &wire.ConfigureReply{Limits: in.limits, Capabilities: facet.Capabilities, Level: string(facet.Level)}
 	switch c := conn.(type) {

@@ -30,7 +30,7 @@ type WriteStream interface {
 type Options struct {
 	Kind   string       // of the plugin: "process" or "wasm"
 	Log    *slog.Logger // nil = none
-	Limits wire.Limits  // of the carrier; 0 = DefaultLimits
+	Limits wire.Limits  // of the carrier; 0 = none of its own
 	// SetLevel sets the level of Log; nil = it has none.
 	SetLevel func(slog.Level)
 	// Deliver makes the Deliverer of a writer; nil = the carrier serves none.

@@ -5,7 +5,7 @@ import (
 	"github.com/datalink-go/datalink/sdk/wire"
 )
 
-// DefaultLimits are those of a side that states none.
+// DefaultLimits are in force where neither side states any.
 var DefaultLimits = wire.Limits{
 	Message:       batch.DefaultBlock + 1<<20,
 	Record:        batch.DefaultRecord,
@@ -14,6 +14,24 @@ var DefaultLimits = wire.Limits{
 	Events:        batch.DefaultEvents,
 	WindowRecords: 64 << 10,
 	WindowBytes:   32 << 20,
+}
+
+// orDefaults puts the defaults where both sides state nothing.
+func orDefaults(l wire.Limits) wire.Limits {
+	for _, f := range []struct{ v, d *uint64 }{
+		{&l.Message, &DefaultLimits.Message},
+		{&l.Record, &DefaultLimits.Record},
+		{&l.Block, &DefaultLimits.Block},
+		{&l.Full, &DefaultLimits.Full},
+		{&l.Events, &DefaultLimits.Events},
+		{&l.WindowRecords, &DefaultLimits.WindowRecords},
+		{&l.WindowBytes, &DefaultLimits.WindowBytes},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.d
+		}
+	}
+	return l
 }
 
 // Smaller returns for each limit the smaller of both sides; 0 stands for none.

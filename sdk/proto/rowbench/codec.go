@@ -31,25 +31,7 @@ func (p *packed) encode(rows [][]cell) ([]byte, error) {
 		return nil, err
 	}
 	for _, row := range rows {
-		if err := b.BeginRow(batch.Insert, p.schema); err != nil {
-			return nil, err
-		}
-		b.BeginImage(batch.AfterImage)
-		for i := range row {
-			c := &row[i]
-			switch {
-			case c.null:
-				b.PutNull()
-			case columns[i].typ == batch.Float64:
-				b.PutFloat(c.f)
-			case c.bytes != nil:
-				b.PutBytes(c.bytes)
-			default:
-				b.PutInt(c.i)
-			}
-		}
-		b.EndImage()
-		if err := b.EndRow(); err != nil {
+		if err := p.row(b, row); err != nil {
 			return nil, err
 		}
 	}
@@ -57,6 +39,28 @@ func (p *packed) encode(rows [][]cell) ([]byte, error) {
 		return nil, err
 	}
 	return b.Finish()
+}
+
+func (p *packed) row(b *batch.Builder, row []cell) error {
+	if err := b.BeginRow(batch.Insert, p.schema); err != nil {
+		return err
+	}
+	b.BeginImage(batch.AfterImage)
+	for i := range row {
+		c := &row[i]
+		switch {
+		case c.null:
+			b.PutNull()
+		case columns[i].typ == batch.Float64:
+			b.PutFloat(c.f)
+		case c.bytes != nil:
+			b.PutBytes(c.bytes)
+		default:
+			b.PutInt(c.i)
+		}
+	}
+	b.EndImage()
+	return b.EndRow()
 }
 
 func (p *packed) decode(data []byte, sum *checksum) error {
@@ -114,32 +118,8 @@ func newMessages() *messages {
 
 func (m *messages) encode(rows [][]cell) ([]byte, error) {
 	m.buf = m.buf[:0]
-	m.out.Kind, m.out.Schema = 1, 1
 	for n, row := range rows {
-		m.out.Ordinal = uint64(n)
-		for i := range row {
-			c, v, k := &row[i], m.out.After[i], &m.cells[i]
-			switch typ := columns[i].typ; {
-			case c.null:
-				k.null.Null = true
-				v.Kind = &k.null
-			case typ == batch.Float64:
-				k.float.Float = c.f
-				v.Kind = &k.float
-			case typ == batch.Bytes:
-				k.bytes.Bytes = c.bytes
-				v.Kind = &k.bytes
-			case c.bytes != nil:
-				k.text.Text = c.text
-				v.Kind = &k.text
-			case typ == batch.Uint8 || typ == batch.Uint32:
-				k.uint.Uint = uint64(c.i)
-				v.Kind = &k.uint
-			default:
-				k.int.Int = c.i
-				v.Kind = &k.int
-			}
-		}
+		m.fill(uint64(n), row)
 		at := len(m.buf)
 		var err error
 		if m.buf, err = (proto.MarshalOptions{}).MarshalAppend(append(m.buf, 0, 0, 0, 0), &m.out); err != nil {
@@ -150,6 +130,34 @@ func (m *messages) encode(rows [][]cell) ([]byte, error) {
 	return m.buf, nil
 }
 
+// fill sets the outgoing message.
+func (m *messages) fill(ordinal uint64, row []cell) {
+	m.out.Kind, m.out.Schema, m.out.Ordinal = 1, 1, ordinal
+	for i := range row {
+		c, v, k := &row[i], m.out.After[i], &m.cells[i]
+		switch typ := columns[i].typ; {
+		case c.null:
+			k.null.Null = true
+			v.Kind = &k.null
+		case typ == batch.Float64:
+			k.float.Float = c.f
+			v.Kind = &k.float
+		case typ == batch.Bytes:
+			k.bytes.Bytes = c.bytes
+			v.Kind = &k.bytes
+		case c.bytes != nil:
+			k.text.Text = c.text
+			v.Kind = &k.text
+		case typ == batch.Uint8 || typ == batch.Uint32:
+			k.uint.Uint = uint64(c.i)
+			v.Kind = &k.uint
+		default:
+			k.int.Int = c.i
+			v.Kind = &k.int
+		}
+	}
+}
+
 func (m *messages) decode(data []byte, sum *checksum) error {
 	for len(data) > 0 {
 		n := int(binary.LittleEndian.Uint32(data))
@@ -157,23 +165,30 @@ func (m *messages) decode(data []byte, sum *checksum) error {
 			return err
 		}
 		data = data[4+n:]
-		for _, v := range m.in.After {
-			switch k := v.Kind.(type) {
-			case *Value_Null:
-				sum.number(0)
-			case *Value_Int:
-				sum.number(uint64(k.Int))
-			case *Value_Uint:
-				sum.number(k.Uint)
-			case *Value_Float:
-				sum.number(math.Float64bits(k.Float))
-			case *Value_Text:
-				sum.text(k.Text)
-			case *Value_Bytes:
-				sum.bytes(k.Bytes)
-			default:
-				return fmt.Errorf("value %T", k)
-			}
+		if err := readMessage(&m.in, sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readMessage(m *Row, sum *checksum) error {
+	for _, v := range m.After {
+		switch k := v.Kind.(type) {
+		case *Value_Null:
+			sum.number(0)
+		case *Value_Int:
+			sum.number(uint64(k.Int))
+		case *Value_Uint:
+			sum.number(k.Uint)
+		case *Value_Float:
+			sum.number(math.Float64bits(k.Float))
+		case *Value_Text:
+			sum.text(k.Text)
+		case *Value_Bytes:
+			sum.bytes(k.Bytes)
+		default:
+			return fmt.Errorf("value %T", k)
 		}
 	}
 	return nil
