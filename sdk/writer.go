@@ -21,6 +21,12 @@ type Target interface {
 	Prepare(ctx context.Context, s *batch.Schema) (Constraints, error)
 }
 
+// Laned is implemented by writers whose configuration says how many lanes they
+// want where the execution does not.
+type Laned interface {
+	Lanes() int32
+}
+
 // Claimed is what a target holds for a task.
 type Claimed struct {
 	Points      []Point           // one a lane, the writer's own row not among them

@@ -178,7 +178,7 @@ func (c *Client) startError(err error) error {
 	select {
 	case <-c.proc.exited:
 		if c.proc.suicide() {
-			return &pipeline.DiedError{Connector: name, Instance: c.cfg.Instance, Call: "start", How: c.proc.how(), LastWords: c.err.words()}
+			return c.died("start")
 		}
 	default:
 	}
@@ -245,9 +245,20 @@ func (c *Client) failure(method string, err error) error {
 	if c.closing {
 		return sdk.Faultf(sdk.CodeRefused, "%s: the plugin was closed", call)
 	}
+	return c.died(method)
+}
+
+// died describes the death of the process.
+func (c *Client) died(call string) *pipeline.DiedError {
+	t := time.NewTimer(2 * pipeGrace)
+	defer t.Stop()
+	select {
+	case <-c.proc.silent:
+	case <-t.C:
+	}
 	return &pipeline.DiedError{
-		Connector: fmt.Sprintf("%s %s", c.cfg.Image.Name, c.versionName()), Instance: c.cfg.Instance,
-		Call: method, How: c.proc.how(), LastWords: c.err.words(),
+		Connector: strings.TrimSpace(c.cfg.Image.Name + " " + c.versionName()), Instance: c.cfg.Instance,
+		Call: call, How: c.proc.how(), LastWords: c.err.words(),
 	}
 }
 

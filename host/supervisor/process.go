@@ -39,6 +39,7 @@ type process struct {
 
 	stdin          *os.File // open for as long as the plugin may live
 	stdout, stderr *os.File
+	silent         chan struct{} // closed when all of stderr was read
 	exited         chan struct{}
 	state          *os.ProcessState // after exited
 	stopOnce       sync.Once
@@ -52,7 +53,7 @@ type process struct {
 func newProcess(l *Launcher, cfg *Config, hello link.Hello) *process {
 	img := cfg.Image
 	p := &process{
-		name: img.Name, launch: l, limits: cfg.Rlimits, hello: hello, off: cfg.off, exited: make(chan struct{}),
+		name: img.Name, launch: l, limits: cfg.Rlimits, hello: hello, off: cfg.off, exited: make(chan struct{}), silent: make(chan struct{}),
 		cmd: &exec.Cmd{
 			Path: img.path(), Args: []string{img.Name}, Env: []string{}, Dir: cfg.Dir, ExtraFiles: cfg.Inherit,
 			SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
@@ -256,7 +257,7 @@ func (p *process) Diagnose(context.Context) string {
 // Stdout, Stderr, Name, ID and the two translations implement runner.Runner.
 
 func (p *process) Stdout() io.ReadCloser { return p.stdout }
-func (p *process) Stderr() io.ReadCloser { return p.stderr }
+func (p *process) Stderr() io.ReadCloser { return &toEnd{ReadCloser: p.stderr, end: p.silent} }
 func (p *process) Name() string          { return p.name }
 
 func (p *process) ID() string { return strconv.Itoa(p.started()) }
@@ -267,4 +268,19 @@ func (p *process) PluginToHost(network, address string) (string, string, error) 
 
 func (p *process) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
+}
+
+// toEnd tells when its reader has come to the end.
+type toEnd struct {
+	io.ReadCloser
+	once sync.Once
+	end  chan struct{}
+}
+
+func (r *toEnd) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil {
+		r.once.Do(func() { close(r.end) })
+	}
+	return n, err
 }

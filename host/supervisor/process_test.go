@@ -177,6 +177,9 @@ func TestStoppedPluginIsKilled(t *testing.T) {
 	if err := unix.Kill(c.PID(), unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	if err := unix.Waitid(unix.P_PID, c.PID(), nil, unix.WSTOPPED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Close(context.Background()); err == nil {
 		t.Error("Close of a stopped plugin reports no error")
 	}

@@ -62,7 +62,7 @@ func run(p *sdk.Plugin, args []string) int {
 	}
 	sets := map[int]plugin.PluginSet{}
 	for v := sdk.ProtocolMin; v <= sdk.ProtocolMax; v++ {
-		sets[int(v)] = plugin.PluginSet{link.Name: &service{e: e}}
+		sets[int(v)] = plugin.PluginSet{link.Name: &service{e: e, stderr: os.Stderr}}
 	}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  link.Handshake(),

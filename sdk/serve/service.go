@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"errors"
+	"os"
+	"sync"
 
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -15,12 +17,13 @@ import (
 // service registers an endpoint at a gRPC server.
 type service struct {
 	plugin.NetRPCUnsupportedPlugin
-	e *endpoint.Endpoint
+	e      *endpoint.Endpoint
+	stderr *os.File
 }
 
 // GRPCServer implements plugin.GRPCPlugin.
 func (s *service) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
-	server.RegisterService(describe(), s.e)
+	server.RegisterService(describe(s.stderr), s.e)
 	return nil
 }
 
@@ -29,12 +32,15 @@ func (s *service) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientCo
 	return nil, errors.ErrUnsupported
 }
 
-// describe builds the service from the table of methods.
-func describe() *grpc.ServiceDesc {
+// describe builds the service from the table of methods. The first call of all
+// gives the process its standard error back: go-plugin relays what is written to
+// it through the connection, where the last words of a dying process are lost.
+func describe(stderr *os.File) *grpc.ServiceDesc {
+	restore := sync.OnceFunc(func() { os.Stderr = stderr })
 	d := &grpc.ServiceDesc{ServiceName: wire.Service, HandlerType: (*any)(nil)}
 	for _, m := range wire.Methods() {
 		if !m.Stream {
-			d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: m.Name, Handler: unary(m)})
+			d.Methods = append(d.Methods, grpc.MethodDesc{MethodName: m.Name, Handler: unary(m, restore)})
 			continue
 		}
 		d.Streams = append(d.Streams, grpc.StreamDesc{
@@ -44,8 +50,9 @@ func describe() *grpc.ServiceDesc {
 	return d
 }
 
-func unary(m wire.Method) grpc.MethodHandler {
+func unary(m wire.Method, first func()) grpc.MethodHandler {
 	return func(srv any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		first()
 		req := m.NewRequest()
 		if err := decode(req); err != nil {
 			return nil, err

@@ -61,7 +61,7 @@ func (e *Endpoint) configure(_ context.Context, req *wire.ConfigureRequest) (*wi
 		if in.deliver, err = e.opts.Deliver(c, in.limits, log); err != nil {
 			return nil, err
 		}
-		if l, ok := conn.(interface{ Lanes() int32 }); ok {
+		if l, ok := conn.(sdk.Laned); ok {
 			reply.Lanes = uint32(l.Lanes())
 		}
 	case sdk.Transform:

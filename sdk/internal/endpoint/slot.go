@@ -21,6 +21,9 @@ func (s *slot) enter(ctx context.Context) (_ context.Context, leave func(), err 
 	if err := s.end(ctx); err != nil {
 		return nil, nil, err
 	}
+	if err := ctx.Err(); err != nil { // it was given up before it was begun
+		return nil, nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	s.cancel, s.done = cancel, done

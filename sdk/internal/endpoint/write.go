@@ -11,6 +11,9 @@ func claim(ctx context.Context, _ *Endpoint, in *instance, q *wire.ClaimRequest)
 	if in.deliver == nil {
 		return nil, in.lacks(wire.Claim, "writer")
 	}
+	if err := in.writing.clear(ctx); err != nil { // a claim is for the next stream
+		return nil, err
+	}
 	c, err := in.deliver.Claim(ctx, q.Execution)
 	if err != nil {
 		return nil, err
