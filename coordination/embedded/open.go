@@ -99,7 +99,7 @@ func (s *Store) open(cfg Config) error {
 		return fmt.Errorf("%s is open in a process that does not hold the lock file: stop it", path)
 	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+		return fmt.Errorf("open %s: %w: if the file is damaged, put back a copy; tasks go on from what their targets hold", path, err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		return err

@@ -17,6 +17,10 @@
 // executions and the cause, so that a repeated call adds nothing. A record is
 // logged, counted and handed to Notify when it is made here.
 //
+// What it relies on: host names are unique among the machines that share a store.
+// A boot id proves nothing between two machines of one name unless both are
+// members at that moment.
+//
 // Repairing the keys of an open window is not done here; the record says which
 // command compares them.
 package audit

@@ -63,6 +63,8 @@ func (r *Runner) write(ctx context.Context, mark bool) {
 	if r.released || st.ExecutionID == "" || phase.Final() {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, lastWords) // the owner's lock is held
+	defer cancel()
 	var err error
 	if mark {
 		if marks := r.tally.marks(); len(marks) > 0 {
@@ -84,12 +86,21 @@ func (r *Runner) settle(ctx context.Context) {
 	if r.cfg.Audit == nil {
 		return
 	}
-	left, err := r.cfg.Audit.Settle(ctx, r.current())
+	r.mu.Lock()
+	judge, levels := r.unjudged, r.levels
+	r.mu.Unlock()
+	var left bool
+	var err error
+	if judge {
+		left, err = r.cfg.Audit.Predecessors(ctx, r.current(), levels)
+	} else {
+		left, err = r.cfg.Audit.Settle(ctx, r.current())
+	}
 	if err != nil {
 		r.cfg.Log.Debug("predecessors could not be judged", "cause", err)
 		return
 	}
 	r.mu.Lock()
-	r.unsure = left
+	r.unsure, r.unjudged = left, false
 	r.mu.Unlock()
 }

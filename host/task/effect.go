@@ -236,7 +236,7 @@ func (r *Runner) audit(ctx context.Context) {
 		r.cfg.Log.Warn("predecessors could not be judged", "cause", err)
 	}
 	r.mu.Lock()
-	r.unsure = left || err != nil
+	r.unsure, r.unjudged = left || err != nil, err != nil
 	r.mu.Unlock()
 	failpoint.Hit("task.audited")
 }

@@ -103,6 +103,8 @@ type Runner struct {
 	unsure  bool // predecessors are left to settle
 	idem    bool // a writer is only idempotent
 
+	unjudged bool // predecessors could not be judged at all
+
 	// owner serializes conditional writes with changes of what they depend on.
 	owner    sync.Mutex
 	released bool

@@ -721,3 +721,52 @@ func TestProgressResetsTries(t *testing.T) {
 		}
 	})
 }
+
+// flakyAudit cannot judge at first.
+type flakyAudit struct {
+	*audit.Auditor
+	fails int
+	calls int
+}
+
+func (a *flakyAudit) Predecessors(ctx context.Context, self coordination.Status, writers []audit.Writer) (bool, error) {
+	if a.calls++; a.calls <= a.fails {
+		return false, errors.New("store does not answer")
+	}
+	return a.Auditor.Predecessors(ctx, self, writers)
+}
+
+// Predecessors that could not be judged at the start are judged later, and settled
+// once the TCP time-out has passed.
+func TestPredecessorsAreJudgedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		gone := g.store.Place()
+		gone.Process = "1@1"
+		x := g.join("w0", gone)
+		st, err := x.Take(t.Context(), coordination.Take{Task: "orders", ExecutionID: uuid.Must(uuid.NewV7()).String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		flaky := &flakyAudit{Auditor: audit.New(audit.Config{Store: g.store}), fails: 2}
+		g.cfg.Audit = flaky
+		g.pipe = func(context.Context, pipeline.Config) (pipeline.Result, error) {
+			time.Sleep(time.Minute)
+			return pipeline.Result{Ended: true}, nil
+		}
+		if out := g.runner().Run(t.Context()); out.Phase != Ended {
+			t.Fatalf("outcome: got %+v", out.State)
+		}
+		j, err := g.store.Journal(t.Context(), g.task.UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := audit.History(j)[0]
+		if h.Started.ExecutionID != st.ExecutionID || h.Lost == nil || h.Dead == nil || flaky.calls != 3 {
+			t.Fatalf("predecessor: got %+v after %d calls, want it lost and dead after 3", h, flaky.calls)
+		}
+	})
+}

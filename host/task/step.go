@@ -34,9 +34,12 @@ func Step(s State, e Event) (State, []Effect) {
 	case Taking:
 		return taking(s, e)
 	case Retrying:
-		if e.Kind == EvTimer {
+		switch {
+		case e.Kind == EvTimer:
 			s.Phase, s.Started, s.Opened, s.Reason, s.Fault = Starting, true, false, "", nil
 			return s, []Effect{{Kind: DoShow}, {Kind: DoStart}}
+		case e.Kind == EvFault && e.Fault.Code == sdk.CodeFenced: // a write to the store beside it
+			return fault(s, e)
 		}
 	case Starting, Claiming, Opening, Running, Draining:
 		return live(s, e)

@@ -398,7 +398,7 @@ func properties(t rapid.TB, mutate func(Effect) []Effect) {
 				}
 			case 3:
 				w.step(Event{Kind: EvProgress})
-				if w.s.Phase == Closing {
+				if w.taken && rapid.IntRange(0, 5).Draw(t, "refused") == 0 {
 					w.step(Event{Kind: EvFault, Cause: coordination.CauseStore, Fault: sdk.Faultf(sdk.CodeFenced, "a write beside it was refused")})
 				}
 			default:
