@@ -183,3 +183,23 @@ func CivilFromUnixMicro(us int64) Civil {
 		Hour: int(sec / 3600), Minute: int(sec / 60 % 60), Second: int(sec % 60), Mic: int(rest % 1e6),
 	}
 }
+
+// UnixMicro converts a civil time in UTC to microseconds since 1970-01-01, by the
+// proleptic Gregorian calendar. For a date that is none (month or day 0, 31
+// February) the result means nothing: check beforehand.
+func (c Civil) UnixMicro() int64 {
+	y, m := int64(c.Year), int64(c.Month)
+	if m <= 2 {
+		y--
+		m += 12
+	}
+	era := y / 400
+	if y < 0 && y%400 != 0 {
+		era--
+	}
+	yoe := y - era*400
+	doy := (153*(m-3)+2)/5 + int64(c.Day) - 1
+	doe := yoe*365 + yoe/4 - yoe/100 + doy
+	days := era*146097 + doe - 719468
+	return ((days*24+int64(c.Hour))*60+int64(c.Minute))*60e6 + int64(c.Second)*1e6 + int64(c.Mic)
+}

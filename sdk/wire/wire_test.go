@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -232,4 +233,27 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("own encoding of %+v: %v", a, err)
 		}
 	})
+}
+
+// TestHostileLengths: an announced length takes no memory, and a message of empty
+// items takes no more than MaxItems of the largest item can.
+func TestHostileLengths(t *testing.T) {
+	allocated := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for _, m := range Methods() {
+		for _, fresh := range []func() Message{m.NewRequest, m.NewReply} {
+			for num := byte(1); num < 16; num++ {
+				data := append([]byte{num<<3 | wireBytes}, "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"...)
+				msg := fresh()
+				if got := allocated(func() { _ = msg.Decode(data) }); got > 64<<10 {
+					t.Errorf("%T, field %d: %d bytes allocated for %d", msg, num, got, len(data))
+				}
+			}
+		}
+	}
 }
