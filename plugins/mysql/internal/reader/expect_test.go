@@ -147,6 +147,7 @@ func (m *model) ddl(c *batch.Change) {
 		m.tables[name] = m.tables[old]
 		delete(m.tables, old)
 	case batch.DDLRenameColumn, batch.DDLChangeColumn:
+		defer m.rekeyed(name, c.Schema)
 		for _, r := range m.table(name).rows {
 			if at := r.schema.Column(c.OldName); at >= 0 && c.Column.Name != c.OldName {
 				s := r.schema.Clone()
@@ -159,18 +160,27 @@ func (m *model) ddl(c *batch.Change) {
 		if c.Schema == nil {
 			return
 		}
-		t := m.table(name)
-		rows := map[string]*modelRow{}
-		for k, r := range t.rows {
-			if slices.Equal(keyNames(r.schema), keyNames(c.Schema)) {
-				rows[k] = r
-				continue
-			}
-			b := batch.NewBuilder(batch.Limits{})
-			rows[rekey(m.t, b, r, c.Schema)] = r
-		}
-		t.rows = rows
+		m.rekeyed(name, c.Schema)
 	}
+}
+
+// rekeyed finds rows by the key of another layout from now on.
+func (m *model) rekeyed(name string, s *batch.Schema) {
+	if s == nil || len(s.Key) == 0 {
+		return
+	}
+	t := m.table(name)
+	rows := map[string]*modelRow{}
+	for k, r := range t.rows {
+		if same := slices.EqualFunc(s.Key, r.schema.Key, func(a, b int) bool {
+			return s.Columns[a].Name == r.schema.Columns[b].Name && s.Columns[a].Type == r.schema.Columns[b].Type
+		}); same {
+			rows[k] = r
+			continue
+		}
+		rows[rekey(m.t, batch.NewBuilder(batch.Limits{}), r, s)] = r
+	}
+	t.rows = rows
 }
 
 func keyNames(s *batch.Schema) (names []string) {
@@ -186,7 +196,9 @@ func rekey(t *testing.T, b *batch.Builder, r *modelRow, s *batch.Schema) string 
 	c := r.schema.Clone()
 	c.Key = nil
 	for _, n := range keyNames(s) {
-		c.Key = append(c.Key, c.Column(n))
+		at := c.Column(n)
+		c.Key = append(c.Key, at)
+		c.Columns[at].Type = s.Columns[s.Column(n)].Type
 	}
 	if err := b.BeginTx(batch.Tx{Begins: true}); err != nil {
 		t.Fatal(err)
@@ -245,8 +257,8 @@ var escaper = strings.NewReplacer(`\`, `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`,
 
 // shown brings a rendered value into the notation of the recorded tables.
 func shown(v string) string {
-	if v == `\N` {
-		return v
+	if v == null {
+		return `\N`
 	}
 	if len(v) > 4096 {
 		return fmt.Sprintf("sha256:%x:%d", sha256.Sum256([]byte(v)), len(v))
@@ -259,6 +271,10 @@ func shown(v string) string {
 func same(c *batch.Column, got, want string) bool {
 	if got == want {
 		return true
+	}
+	// The server pads ZEROFILL columns, which changes nothing about the number.
+	if strings.HasSuffix(c.Native, "zerofill") {
+		return strings.TrimLeft(got, "0") == strings.TrimLeft(want, "0")
 	}
 	if c.Type == batch.Float32 || c.Type == batch.Float64 {
 		a, err1 := strconv.ParseFloat(got, 64)
@@ -281,8 +297,9 @@ func TestExpectedTables(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t)
 			cfg := Config{Files: sdk.Strings{strings.TrimSuffix(exp, ".expect") + ".0*"}, OnStatement: "ignore"}
-			if err := collect(t, cfg, func(_ *batch.Tx, e *batch.Event) { m.apply(e) }); err != nil {
-				t.Errorf("it ended with: %v", err)
+			err := collect(t, cfg, func(_ *batch.Tx, e *batch.Event) { m.apply(e) })
+			if want := knownEnds[name]; (err != nil || want != "") && (want == "" || err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("it ended with %v, want %q", err, want)
 			}
 			files, _ := filepath.Glob(filepath.Join(exp, "*.tsv"))
 			for _, f := range files {
@@ -298,7 +315,29 @@ func TestExpectedTables(t *testing.T) {
 }
 
 // knownDifferences are tables that the log cannot give back, and why.
-var knownDifferences = map[string]string{}
+var knownDifferences = map[string]string{
+	"mysql97-nogtid/stmtfmt.t":               "two changes are statements, which the test leaves out",
+	"mariadb1011-mixed/stmtfmt.t":            "two changes are statements, which the test leaves out",
+	"mariadb1011-nolog/fk.child":             cascades,
+	"mariadb1011-nolog/fk.softchild":         cascades,
+	"mariadb1011/fk.child":                   cascades,
+	"mariadb1011/fk.softchild":               cascades,
+	"mariadb1011-imageminimal/images.genimg": "the minimal image leaves the virtual column out, which the target computes",
+	"mysql97-partialjson/pj.d":               partial,
+	"mysql97-partialjson/pj.wide":            partial,
+	"mariadb1011-encrypted/twophase.t":       "encrypted",
+}
+
+const (
+	cascades = "the engine carries out the actions of foreign keys, and MariaDB does not log them"
+	partial  = "the last section has differences under a minimal image, which cannot be applied: the reader stops"
+)
+
+// knownEnds are recordings that the reader stops in, and what it says.
+var knownEnds = map[string]string{
+	"mariadb1011-encrypted": "encrypt_binlog=ON",
+	"mysql97-partialjson":   "mysql97-partialjson.000001 at offset 11153",
+}
 
 func (m *model) compare(t *testing.T, table, file string) {
 	columns, want := readExpected(t, file)

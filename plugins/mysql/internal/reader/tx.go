@@ -46,7 +46,15 @@ const idSpace = 32 << 10
 func (r *Reader) step(out *batch.Builder) error {
 	if r.iter.More() {
 		r.begin1(out)
-		return r.where(r.iter.Next(out))
+		if l := r.iter.Layout(); l.Sequence {
+			if err := out.Truncate(l.Schema); err != nil {
+				return err
+			}
+		}
+		if err := r.iter.Next(out); err != nil {
+			return r.where(err)
+		}
+		return r.finish(out)
 	}
 	if n := len(r.levels); n > 0 {
 		return r.inside(&r.levels[n-1], out)

@@ -80,6 +80,9 @@ func (c *column) make(cm *ColumnMap, dc *schema.Column, maria bool) (batch.Colum
 		if unsigned {
 			c.op, bc.Type, bc.Native = signed+1, u, name+" unsigned"
 		}
+		if dc != nil && dc.Unsigned == unsigned {
+			bc.Native = dc.Native
+		}
 	}
 	fraction := func(name string) {
 		c.scale, bc.Scale, bc.Native = uint8(cm.Meta), uint32(cm.Meta), name
@@ -317,7 +320,7 @@ func (c *column) labelled(cm *ColumnMap, dc *schema.Column, bc *batch.Column) er
 // definition; "" when it can.
 func fits(cm *ColumnMap, dc *schema.Column, maria bool) string {
 	want := wireTypes(dc, maria)
-	if want == nil {
+	if want == nil || dc.Functional {
 		return ""
 	}
 	ok := slices.Contains(want, cm.Type)

@@ -110,17 +110,39 @@ func (it *Iter) Open(t binlog.Type, f *binlog.Format, l *Layout, body []byte) er
 // More reports whether rows are left.
 func (it *Iter) More() bool { return len(it.b) > 0 }
 
-// Schema returns the schema of the rows.
-func (it *Iter) Schema() *batch.Schema { return it.l.Schema }
+// Layout returns the layout of the rows.
+func (it *Iter) Layout() *Layout { return it.l }
 
-// Next appends the next row to out, which has a transaction open.
+// Next appends the next row to out, which has a transaction open. A row of a
+// system-versioned table that concerns its past alone appends nothing.
 func (it *Iter) Next(out *batch.Builder) error {
-	if err := out.BeginRow(it.kind, it.l.Schema); err != nil {
+	kind, after := it.kind, []byte(nil)
+	if it.l.rowEnd >= 0 {
+		var err error
+		if kind, after, err = it.versioned(); err != nil {
+			return err
+		}
+		if kind == batch.KindInvalid {
+			it.b = after
+			return nil
+		}
+	}
+	if err := out.BeginRow(kind, it.l.Schema); err != nil {
 		return err
 	}
 	start := len(it.b)
 	for i := range it.sides {
 		side := batch.Side(it.first + i)
+		if kind == batch.Delete && side == batch.AfterImage {
+			break
+		}
+		if kind == batch.Insert && side == batch.BeforeImage {
+			if err := it.pass(side); err != nil {
+				out.DropRow()
+				return err
+			}
+			continue
+		}
 		out.BeginImage(side)
 		if err := it.image(out, side); err != nil {
 			out.DropRow()
@@ -131,6 +153,9 @@ func (it *Iter) Next(out *batch.Builder) error {
 	if len(it.b) == start {
 		out.DropRow()
 		return fmt.Errorf("%w: row of %s without bytes", ErrCorrupt, it.l.Schema.Name())
+	}
+	if after != nil {
+		it.b = after
 	}
 	return out.EndRow()
 }
@@ -174,7 +199,9 @@ func (it *Iter) image(out *batch.Builder, side batch.Side) error {
 		}
 		if !im.all && im.present[i>>3]&(1<<(i&7)) == 0 {
 			if !c.skip {
-				it.absent(out, side, i)
+				if err := it.absent(out, side, c); err != nil {
+					return it.errorf(c, err)
+				}
 			}
 			continue
 		}
@@ -211,13 +238,19 @@ func (it *Iter) image(out *batch.Builder, side batch.Side) error {
 	return nil
 }
 
-func (it *Iter) absent(out *batch.Builder, side batch.Side, _ int) {
-	// An after image of an update holds what changed; all else keeps its value.
-	if it.kind == batch.Update && side == batch.AfterImage {
+// absent is a column that the image leaves out. After images of updates hold
+// what changed: all else keeps its value. A row that was inserted has the default
+// there.
+func (it *Iter) absent(out *batch.Builder, side batch.Side, c *column) error {
+	switch {
+	case side == batch.BeforeImage:
+		out.PutAbsent()
+	case it.kind == batch.Update:
 		out.PutUnchanged()
-		return
+	case !c.fill.put(out):
+		return fmt.Errorf("%w: the row image leaves the column out (binlog_row_image is not FULL), and its default is no constant that a statement in the log gives", ErrPartial)
 	}
-	out.PutAbsent()
+	return nil
 }
 
 // patch applies the differences of a partial update to the document of the

@@ -23,6 +23,11 @@ type Layout struct {
 	Def    *schema.Table // from the statements in the log; nil where there is none that fits
 	cols   []column
 	nJSON  int
+	rowEnd int // place in the log of a versioned row's end; -1 = not versioned
+
+	// Sequence says that the table is a MariaDB sequence, whose one row every
+	// insert replaces.
+	Sequence bool
 }
 
 // column is one column of the log's row.
@@ -40,6 +45,7 @@ type column struct {
 	utf8    bool
 	ascii   bool
 	display string // column name for messages
+	fill    fill   // of an INSERT whose image leaves the column out
 }
 
 // Options of NewLayout.
@@ -65,7 +71,7 @@ func NewLayout(tm *TableMap, def *schema.Table, opt Options) (*Layout, error) {
 	if match == nil {
 		def = nil
 	}
-	l := &Layout{Def: def, cols: make([]column, len(tm.Columns))}
+	l := &Layout{Def: def, cols: make([]column, len(tm.Columns)), rowEnd: -1}
 	s := &batch.Schema{
 		ID: opt.ID, Version: opt.Version, Source: opt.Source, Namespace: tm.Database, Table: tm.Table, Positional: positional,
 	}
@@ -89,11 +95,15 @@ func NewLayout(tm *TableMap, def *schema.Table, opt Options) (*Layout, error) {
 		case dc != nil:
 			bc.Name = dc.Name
 		}
-		c.display = bc.Name
+		c.display, c.fill = bc.Name, fillFor(&bc, dc)
 		if c.json {
 			l.nJSON++
 		}
-		if dropped(cm, dc) || match != nil && match[i] < 0 && !tm.HasNames {
+		bound := boundOf(tm, i, dc, opt.Format.MariaDB)
+		if bound == schema.RowEnd {
+			l.rowEnd = i
+		}
+		if dropped(cm, dc) || bound != schema.NoBound && (dc == nil || dc.Hidden) || match != nil && match[i] < 0 && !tm.HasNames {
 			c.skip, place[i] = true, -1
 			continue
 		}
@@ -101,6 +111,7 @@ func NewLayout(tm *TableMap, def *schema.Table, opt Options) (*Layout, error) {
 		s.Columns = append(s.Columns, bc)
 	}
 	l.Schema = s
+	l.Sequence = isSequence(tm, def, opt.Format.MariaDB)
 	l.keys(tm, def, place)
 	return l, nil
 }
@@ -145,13 +156,14 @@ func matchDef(tm *TableMap, def *schema.Table, maria bool) (match []int, why str
 		}
 		return match, ""
 	}
-	n := len(def.Columns)
-	for i := range tm.Columns {
-		match[i] = i
-		if i >= n {
-			match[i] = -1
+	// MySQL 8.0 logs the hidden columns of functional indexes, later ones do not.
+	var declared []int
+	for i := range def.Columns {
+		if !def.Columns[i].Functional || len(tm.Columns) == len(def.Columns) {
+			declared = append(declared, i)
 		}
 	}
+	n := len(declared)
 	extra := len(tm.Columns) - n
 	if extra == 1 && len(def.Primary) == 0 && tm.Columns[n].Type == typeLongLong {
 		extra = 0 // the key that a hosted MySQL adds
@@ -159,8 +171,13 @@ func matchDef(tm *TableMap, def *schema.Table, maria bool) (match []int, why str
 	if extra != 0 {
 		return nil, fmt.Sprintf("the table map has %d columns, the statements in the log give %d", len(tm.Columns), n)
 	}
-	for i := range def.Columns {
-		if why := fits(&tm.Columns[i], &def.Columns[i], maria); why != "" {
+	for i := range tm.Columns {
+		match[i] = -1
+		if i >= n {
+			continue
+		}
+		match[i] = declared[i]
+		if why := fits(&tm.Columns[i], &def.Columns[declared[i]], maria); why != "" {
 			return nil, fmt.Sprintf("column %d: %s", i+1, why)
 		}
 	}
@@ -186,6 +203,9 @@ func (l *Layout) keys(tm *TableMap, def *schema.Table, place []int) {
 	switch {
 	case tm.HasKey:
 		for _, at := range tm.Key {
+			if at == l.rowEnd {
+				continue // makes the rows of the past distinct, which are not delivered
+			}
 			if place[at] < 0 {
 				s.Key = nil
 				break

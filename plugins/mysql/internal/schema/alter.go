@@ -196,6 +196,8 @@ func (a *alteration) add() {
 		}
 		return
 	case p.take("SYSTEM", "VERSIONING"):
+		a.did(OtherChange)
+		a.later = append(a.later, a.t.addBounds)
 		return
 	}
 	// Keys are put in last, on the columns as they are then.
@@ -285,6 +287,8 @@ func (a *alteration) drop() {
 			p.i++
 		}
 	case p.take("SYSTEM", "VERSIONING"):
+		a.did(OtherChange)
+		a.t.dropBounds()
 	case p.take("PERIOD", "FOR"):
 		p.name()
 	default:

@@ -499,7 +499,7 @@ func (c *change1) rename() {
 
 // sequence is the layout of the one row that a MariaDB sequence is.
 func sequence() *Table {
-	t := &Table{}
+	t := &Table{Sequence: true}
 	for _, c := range []struct{ name, base, native string }{
 		{"next_not_cached_value", "bigint", "bigint"}, {"minimum_value", "bigint", "bigint"}, {"maximum_value", "bigint", "bigint"},
 		{"start_value", "bigint", "bigint"}, {"increment", "bigint", "bigint"}, {"cache_size", "bigint", "bigint unsigned"},

@@ -18,6 +18,7 @@ type extras struct {
 	first           bool
 	placed          bool
 	fk              *ForeignKey
+	versioned       bool // MariaDB: the column's history is kept, and with it the table's
 }
 
 // synonyms of types.
@@ -128,7 +129,12 @@ func (p *parser) column(name string) (Column, extras) {
 			p.take("=")
 			p.text()
 		case p.take("GENERATED", "ALWAYS", "AS", "ROW"), p.take("AS", "ROW"):
-			if _, ok := p.one("START", "END"); !ok {
+			switch {
+			case p.take("START"):
+				c.System = RowStart
+			case p.take("END"):
+				c.System = RowEnd
+			default:
 				p.refuse("expected START or END")
 			}
 			c.Generated = true
@@ -156,7 +162,9 @@ func (p *parser) column(name string) (Column, extras) {
 			if p.take("=") {
 				p.i++
 			}
-		case p.take("NOT", "SECONDARY"), p.take("WITH", "SYSTEM", "VERSIONING"), p.take("WITHOUT", "SYSTEM", "VERSIONING"):
+		case p.take("WITH", "SYSTEM", "VERSIONING"):
+			x.versioned = true
+		case p.take("NOT", "SECONDARY"), p.take("WITHOUT", "SYSTEM", "VERSIONING"):
 		case p.take("CONSTRAINT"):
 			if !p.is("CHECK") {
 				p.name()

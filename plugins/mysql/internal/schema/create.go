@@ -55,7 +55,34 @@ func (p *parser) createBody(t *Table, like func(db, table string) *Table) *Table
 	}
 	p.want(")")
 	p.i = rest
+	if t.versioned {
+		t.addBounds()
+	}
 	return t
+}
+
+// addBounds adds the hidden columns of a system-versioned table that declares no
+// bounds of its own (MariaDB, sql/handler.cc, Vers_parse_info).
+func (t *Table) addBounds() {
+	if slices.ContainsFunc(t.Columns, func(c Column) bool { return c.System != NoBound }) {
+		return
+	}
+	for _, b := range []struct {
+		name string
+		s    System
+	}{{"row_start", RowStart}, {"row_end", RowEnd}} {
+		t.Columns = append(t.Columns, Column{
+			Name: b.name, Base: "timestamp", Native: "timestamp(6)", Length: 6, Scale: -1, NotNull: true, Generated: true, Hidden: true, System: b.s,
+		})
+	}
+}
+
+// dropBounds takes the hidden bounds away; declared ones become plain columns.
+func (t *Table) dropBounds() {
+	t.Columns = slices.DeleteFunc(t.Columns, func(c Column) bool { return c.System != NoBound && c.Hidden })
+	for i := range t.Columns {
+		t.Columns[i].System = NoBound
+	}
 }
 
 // definition reads one column, key or constraint.
@@ -71,7 +98,7 @@ func (p *parser) definition(t *Table) {
 // add puts a column into the table where x says.
 func (t *Table) add(c Column, x extras) bool {
 	at := len(t.Columns)
-	for at > 0 && t.Columns[at-1].Functional {
+	for at > 0 && (t.Columns[at-1].Functional || t.Columns[at-1].System != NoBound && t.Columns[at-1].Hidden) {
 		at-- // hidden columns stay last
 	}
 	switch {
@@ -88,6 +115,7 @@ func (t *Table) add(c Column, x extras) bool {
 
 // finishColumn adds the keys that a column definition brings.
 func (t *Table) finishColumn(name string, x extras) {
+	t.versioned = t.versioned || x.versioned
 	if x.primary {
 		t.setPrimary([]Part{{Column: name}})
 	}
@@ -344,7 +372,9 @@ func (p *parser) tableOptions(t *Table) {
 					p.i++
 				}
 			}
-		case p.take("WITH", "SYSTEM", "VERSIONING"), p.take("WITHOUT", "SYSTEM", "VERSIONING"):
+		case p.take("WITH", "SYSTEM", "VERSIONING"):
+			t.versioned = true
+		case p.take("WITHOUT", "SYSTEM", "VERSIONING"):
 		case p.take("UNION"):
 			p.take("=")
 			p.parens()

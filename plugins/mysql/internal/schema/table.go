@@ -17,7 +17,19 @@ type Table struct {
 	Engine      string // lower case; "" = the server's default
 	Charset     string // default of the table
 	Collation   string
+	Sequence    bool // a MariaDB sequence: one row, which every write replaces
+	versioned   bool
 }
+
+// System says which bound of a row's life a column is.
+type System uint8
+
+// The bounds.
+const (
+	NoBound System = iota
+	RowStart
+	RowEnd
+)
 
 // Column is one column of a table.
 type Column struct {
@@ -34,8 +46,9 @@ type Column struct {
 	Auto       bool
 	Generated  bool
 	Virtual    bool
-	Hidden     bool // INVISIBLE
-	Functional bool // made by the server for a functional index; not part of the table
+	Hidden     bool   // INVISIBLE
+	System     System // MariaDB: bounds of a row's life in a system-versioned table
+	Functional bool   // made by the server for a functional index; not part of the table
 	SRID       uint32
 	Default    string // as written; "" = none
 }

@@ -245,3 +245,12 @@ func unquote(s string, raw bool) (string, int, bool) {
 	}
 	return "", 0, false
 }
+
+// Literal undoes the quotes of a string literal that stands alone.
+func Literal(sql string) (string, bool) {
+	t, ok := tokenize(sql, Dialect{})
+	if !ok || len(t) != 1 || t[0].kind != text {
+		return "", false
+	}
+	return t[0].s, true
+}
