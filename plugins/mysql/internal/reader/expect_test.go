@@ -107,6 +107,9 @@ func (m *model) apply(e *batch.Event) {
 		if !ok {
 			m.t.Errorf("%s: delete of a row that is not there: %v", e.Schema.Name(), m.image(e.Before))
 		}
+		if ok {
+			m.held(t.rows[k], e.Schema, m.image(e.Before))
+		}
 		delete(t.rows, k)
 	case batch.Update:
 		before, after := m.image(e.Before), m.image(e.After)
@@ -116,6 +119,7 @@ func (m *model) apply(e *batch.Event) {
 			return
 		}
 		old := t.rows[k]
+		m.held(old, e.Schema, before)
 		for i, v := range after {
 			if v != "<unchanged>" {
 				continue
@@ -129,6 +133,20 @@ func (m *model) apply(e *batch.Event) {
 		}
 		delete(t.rows, k)
 		t.rows[key] = &modelRow{e.Schema, after}
+	}
+}
+
+// held compares a before image, which the server took from its own row, with the
+// row as the events so far made it: where they are of one layout, all values that
+// are there must be equal.
+func (m *model) held(r *modelRow, s *batch.Schema, before []string) {
+	if r.schema.ID != s.ID {
+		return
+	}
+	for i, v := range before {
+		if v != "<absent>" && r.values[i] != "<absent>" && v != r.values[i] {
+			m.t.Errorf("%s, column %s: the before image has %.200q, the row had %.200q", s.Name(), s.Columns[i].Name, v, r.values[i])
+		}
 	}
 }
 

@@ -74,6 +74,9 @@ func (c *column) make(cm *ColumnMap, dc *schema.Column, maria bool) (batch.Colum
 			}
 		}
 	}
+	if dc != nil && dc.Length > 0 && (cm.Type == typeTime || cm.Type == typeDateTime || cm.Type == typeTimestamp) {
+		return bc, fmt.Errorf("%w: %s in the format of MariaDB before 10.1 (mysql56_temporal_format=OFF), whose size the log does not tell; rebuild the table (ALTER TABLE … FORCE) at the source", ErrUnknownTable, dc.Native)
+	}
 	unsigned := cm.Signed < 0 || cm.Signed == 0 && dc != nil && dc.Unsigned
 	ints := func(name string, size int, signed op, t, u batch.Type) {
 		c.op, c.size, bc.Type, bc.Native = signed, size, t, name

@@ -257,6 +257,10 @@ func (it *Iter) absent(out *batch.Builder, side batch.Side, c *column) error {
 // before image.
 func (it *Iter) patch(out *batch.Builder, c *column, i int, diff []byte) error {
 	if it.before[i] == nil {
+		if len(diff) == 0 {
+			out.PutUnchanged()
+			return nil
+		}
 		return fmt.Errorf("%w: the log has only the differences of this JSON document and not the document before (binlog_row_value_options=PARTIAL_JSON needs binlog_row_image=FULL)", ErrPartial)
 	}
 	doc, err := it.docs.Apply(it.before[i][c.size:], diff)

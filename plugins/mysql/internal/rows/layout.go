@@ -248,3 +248,15 @@ func (l *Layout) keys(tm *TableMap, def *schema.Table, place []int) {
 		}
 	}
 }
+
+// Places says for each column of the log where in the schema it is; -1 = nowhere.
+func (l *Layout) Places() []int {
+	out, n := make([]int, len(l.cols)), 0
+	for i := range l.cols {
+		if out[i] = -1; !l.cols[i].skip {
+			out[i] = n
+			n++
+		}
+	}
+	return out
+}

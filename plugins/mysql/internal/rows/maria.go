@@ -118,3 +118,13 @@ func (it *Iter) pass(side batch.Side) error {
 	}
 	return err
 }
+
+// KeepPast makes the iterator deliver rows of the past of system-versioned
+// tables as they are in the log.
+func (it *Iter) KeepPast() {
+	if it.l.rowEnd >= 0 {
+		l := *it.l
+		l.rowEnd = -1
+		it.l = &l
+	}
+}
