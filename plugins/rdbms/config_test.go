@@ -7,6 +7,7 @@ import (
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/manifest"
+	"github.com/datalink-go/datalink/sdk/readme"
 )
 
 func TestOpen(t *testing.T) {
@@ -56,4 +57,9 @@ func TestManifest(t *testing.T) {
 			t.Errorf("capabilities %v lack %q", f.Capabilities, want)
 		}
 	}
+}
+
+func TestReadme(t *testing.T) {
+	p := plugin()
+	readme.Check(t, "README.md", &p)
 }

@@ -145,8 +145,11 @@ func TestRefusal(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	for _, p := range []sdk.Position{
-		{}, {Format: "f"}, {Format: "mysql-files", Version: 2, Source: []byte("binlog.000001:4"), Ordinal: 1 << 63},
-		{Format: "f", Source: []byte{0xff, 0, '"', '<'}}, {Format: "f", Source: []byte("a\x00\"é<>&")},
+		{},
+		{Format: "f"},
+		{Format: "mysql-files", Version: 2, Source: []byte("binlog.000001:4"), Ordinal: 1 << 63},
+		{Format: "f", Source: []byte{0xff, 0, '"', '<'}},
+		{Format: "f", Source: []byte("a\x00\"é<>&")},
 	} {
 		text := EncodePosition(p)
 		got, err := DecodePosition(text)

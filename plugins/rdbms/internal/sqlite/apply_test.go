@@ -26,46 +26,80 @@ func TestApply(t *testing.T) {
 		want    []string
 		code    sdk.Code // of the last change; "" = none
 	}{
-		{name: "insert of a row that exists replaces it", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(1, "b", nil))},
-			query: "SELECT * FROM t", want: []string{`1 "b" NULL`}},
-		{name: "upsert leaves columns that it lacks", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(1, unchanged, 2))},
-			query: "SELECT * FROM t", want: []string{`1 "a" 2`}},
-		{name: "patch of what is present", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Patch, k, vals(1, absent, absent), vals(absent, absent, nil))},
-			query: "SELECT * FROM t", want: []string{`1 "a" NULL`}},
-		{name: "patch that changes nothing", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Patch, k, vals(1, absent, absent), vals(absent, absent, absent))},
-			query: "SELECT * FROM t", want: []string{`1 "a" 1`}},
+		{
+			name: "insert of a row that exists replaces it", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(1, "b", nil))},
+			query: "SELECT * FROM t", want: []string{`1 "b" NULL`},
+		},
+		{
+			name: "upsert leaves columns that it lacks", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(1, unchanged, 2))},
+			query: "SELECT * FROM t", want: []string{`1 "a" 2`},
+		},
+		{
+			name: "patch of what is present", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Patch, k, vals(1, absent, absent), vals(absent, absent, nil))},
+			query: "SELECT * FROM t", want: []string{`1 "a" NULL`},
+		},
+		{
+			name: "patch that changes nothing", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Patch, k, vals(1, absent, absent), vals(absent, absent, absent))},
+			query: "SELECT * FROM t", want: []string{`1 "a" 1`},
+		},
 		{name: "patch of a missing row", changes: changes{one(sdk.Patch, k, vals(1, absent, absent), vals(absent, "b", absent))}, code: sdk.CodeMissingRow},
-		{name: "patch of a missing row that has all of it", changes: changes{one(sdk.Patch, k, vals(1, "a", 0), vals(1, "b", 2))},
-			query: "SELECT * FROM t", want: []string{`1 "b" 2`}},
-		{name: "remove", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Remove, k, vals(1, "a", 1), nil), one(sdk.Remove, k, vals(2, "a", 1), nil)},
-			query: "SELECT * FROM t"},
-		{name: "rekey", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 5))},
-			query: "SELECT * FROM t", want: []string{`2 "a" 5`}},
-		{name: "rekey seen twice", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 5)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 6))},
-			query: "SELECT * FROM t", want: []string{`2 "a" 6`}},
+		{
+			name: "patch of a missing row that has all of it", changes: changes{one(sdk.Patch, k, vals(1, "a", 0), vals(1, "b", 2))},
+			query: "SELECT * FROM t", want: []string{`1 "b" 2`},
+		},
+		{
+			name: "remove", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Remove, k, vals(1, "a", 1), nil), one(sdk.Remove, k, vals(2, "a", 1), nil)},
+			query: "SELECT * FROM t",
+		},
+		{
+			name: "rekey", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 5))},
+			query: "SELECT * FROM t", want: []string{`2 "a" 5`},
+		},
+		{
+			name: "rekey seen twice", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 5)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 6))},
+			query: "SELECT * FROM t", want: []string{`2 "a" 6`},
+		},
 		{name: "rekey of a missing row", changes: changes{one(sdk.Rekey, k, vals(1, "a", 1), vals(2, unchanged, 5))}, code: sdk.CodeMissingRow},
 		{name: "rekey onto another row", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(2, "b", 2)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, "a", 1))}, code: sdk.CodeConflict},
-		{name: "chain of keys", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(2, "b", 2)), one(sdk.Rekey, k, vals(2, "b", 2), vals(3, "b", 2)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, "a", 1))},
-			query: "SELECT * FROM t ORDER BY id", want: []string{`2 "a" 1`, `3 "b" 2`}},
+		{
+			name: "chain of keys", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(2, "b", 2)), one(sdk.Rekey, k, vals(2, "b", 2), vals(3, "b", 2)), one(sdk.Rekey, k, vals(1, "a", 1), vals(2, "a", 1))},
+			query: "SELECT * FROM t ORDER BY id", want: []string{`2 "a" 1`, `3 "b" 2`},
+		},
 		{name: "truncate", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), {Op: sdk.Truncate, Schema: k}}, query: "SELECT * FROM t"},
-		{name: "key in another order than the columns", changes: changes{one(sdk.Upsert, pair, nil, vals(1, "x")), one(sdk.Upsert, pair, nil, vals(2, "x")), one(sdk.Upsert, pair, nil, vals(1, "x")), one(sdk.Remove, pair, vals(2, "x"), nil)},
-			query: "SELECT * FROM p", want: []string{`1 "x"`}},
-		{name: "append", keyless: Append, changes: changes{one(sdk.Append, kl, nil, vals(1, nil)), one(sdk.Append, kl, nil, vals(1, nil))},
-			query: "SELECT * FROM log", want: []string{"1 NULL", "1 NULL"}},
+		{
+			name: "key in another order than the columns", changes: changes{one(sdk.Upsert, pair, nil, vals(1, "x")), one(sdk.Upsert, pair, nil, vals(2, "x")), one(sdk.Upsert, pair, nil, vals(1, "x")), one(sdk.Remove, pair, vals(2, "x"), nil)},
+			query: "SELECT * FROM p", want: []string{`1 "x"`},
+		},
+		{
+			name: "append", keyless: Append, changes: changes{one(sdk.Append, kl, nil, vals(1, nil)), one(sdk.Append, kl, nil, vals(1, nil))},
+			query: "SELECT * FROM log", want: []string{"1 NULL", "1 NULL"},
+		},
 		{name: "delete under append", keyless: Append, changes: changes{one(sdk.MatchRemove, kl, vals(1, nil), nil)}, code: sdk.CodeRefused},
-		{name: "one of two equal rows goes", keyless: FullRowMatch, changes: changes{one(sdk.Append, kl, nil, vals(1, nil)), one(sdk.Append, kl, nil, vals(1, nil)), one(sdk.MatchRemove, kl, vals(1, nil), nil)},
-			query: "SELECT * FROM log", want: []string{"1 NULL"}},
-		{name: "one of two equal rows changes", keyless: FullRowMatch, changes: changes{one(sdk.Append, kl, nil, vals(nil, nil)), one(sdk.Append, kl, nil, vals(nil, nil)), one(sdk.MatchPatch, kl, vals(nil, nil), vals(absent, "x"))},
-			query: "SELECT * FROM log ORDER BY b", want: []string{"NULL NULL", `NULL "x"`}},
+		{
+			name: "one of two equal rows goes", keyless: FullRowMatch, changes: changes{one(sdk.Append, kl, nil, vals(1, nil)), one(sdk.Append, kl, nil, vals(1, nil)), one(sdk.MatchRemove, kl, vals(1, nil), nil)},
+			query: "SELECT * FROM log", want: []string{"1 NULL"},
+		},
+		{
+			name: "one of two equal rows changes", keyless: FullRowMatch, changes: changes{one(sdk.Append, kl, nil, vals(nil, nil)), one(sdk.Append, kl, nil, vals(nil, nil)), one(sdk.MatchPatch, kl, vals(nil, nil), vals(absent, "x"))},
+			query: "SELECT * FROM log ORDER BY b", want: []string{"NULL NULL", `NULL "x"`},
+		},
 		{name: "change of a row that no row equals", keyless: FullRowMatch, changes: changes{one(sdk.MatchPatch, kl, vals(nil, "y"), vals(1, "x"))}, code: sdk.CodeMissingRow},
 		{name: "delete by an image that lacks columns", keyless: FullRowMatch, changes: changes{one(sdk.MatchRemove, kl, vals(1, absent), nil)}, code: sdk.CodeMissingRow},
 		{name: "keyless table", changes: changes{one(sdk.Append, kl, nil, vals(1, nil))}, code: sdk.CodeRefused},
-		{name: "reconcile", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(5, "b", 2)), one(sdk.Upsert, k, nil, vals(6, "b", 2)), one(sdk.Upsert, k, nil, vals(7, "b", 2)),
-			{Op: sdk.Reconcile, Schema: k, Range: &batch.KeyRange{Lo: keyOf(t, 1), Hi: keyOf(t, 6)}, Seen: [][]byte{keyOf(t, 5)}}},
-			query: "SELECT id FROM t", want: []string{"1", "5", "7"}},
-		{name: "reconcile of the whole table", changes: changes{one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(5, "b", 2)),
-			{Op: sdk.Reconcile, Schema: k, Range: &batch.KeyRange{}, Seen: [][]byte{keyOf(t, 5)}}},
-			query: "SELECT id FROM t", want: []string{"5"}},
+		{
+			name: "reconcile", changes: changes{
+				one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(5, "b", 2)), one(sdk.Upsert, k, nil, vals(6, "b", 2)), one(sdk.Upsert, k, nil, vals(7, "b", 2)),
+				{Op: sdk.Reconcile, Schema: k, Range: &batch.KeyRange{Lo: keyOf(t, 1), Hi: keyOf(t, 6)}, Seen: [][]byte{keyOf(t, 5)}},
+			},
+			query: "SELECT id FROM t", want: []string{"1", "5", "7"},
+		},
+		{
+			name: "reconcile of the whole table", changes: changes{
+				one(sdk.Upsert, k, nil, vals(1, "a", 1)), one(sdk.Upsert, k, nil, vals(5, "b", 2)),
+				{Op: sdk.Reconcile, Schema: k, Range: &batch.KeyRange{}, Seen: [][]byte{keyOf(t, 5)}},
+			},
+			query: "SELECT id FROM t", want: []string{"5"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := path(t)

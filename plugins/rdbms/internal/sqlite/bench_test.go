@@ -14,8 +14,13 @@ import (
 
 func benchSchema() *batch.Schema {
 	return &batch.Schema{ID: 1, Table: "bench", Key: []int{0}, PrimaryKey: true, Columns: []batch.Column{
-		{Name: "id", Type: batch.Int64}, {Name: "k", Type: batch.Int32}, {Name: "u", Type: batch.Uint32}, {Name: "name", Type: batch.String},
-		{Name: "amt", Type: batch.Decimal, Precision: 12, Scale: 2}, {Name: "created", Type: batch.DateTime}, {Name: "note", Type: batch.String},
+		{Name: "id", Type: batch.Int64},
+		{Name: "k", Type: batch.Int32},
+		{Name: "u", Type: batch.Uint32},
+		{Name: "name", Type: batch.String},
+		{Name: "amt", Type: batch.Decimal, Precision: 12, Scale: 2},
+		{Name: "created", Type: batch.DateTime},
+		{Name: "note", Type: batch.String},
 	}}
 }
 

@@ -26,29 +26,45 @@ func TestAlter(t *testing.T) {
 		want  []string
 		code  sdk.Code
 	}{
-		{name: "create", do: []*batch.Change{{Kind: batch.DDLCreateTable, Table: "u", Schema: &batch.Schema{ID: 1, Table: "u", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}}},
-			query: "SELECT sql FROM sqlite_schema WHERE name='u'", want: []string{`"CREATE TABLE \"u\" (\"a\" INTEGER NOT NULL, PRIMARY KEY (\"a\"))"`}},
+		{
+			name: "create", do: []*batch.Change{{Kind: batch.DDLCreateTable, Table: "u", Schema: &batch.Schema{ID: 1, Table: "u", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}}},
+			query: "SELECT sql FROM sqlite_schema WHERE name='u'", want: []string{`"CREATE TABLE \"u\" (\"a\" INTEGER NOT NULL, PRIMARY KEY (\"a\"))"`},
+		},
 		{name: "drop", do: []*batch.Change{{Kind: batch.DDLDropTable, Table: "t"}, {Kind: batch.DDLDropTable, Table: "t"}}, query: "SELECT name FROM sqlite_schema WHERE name='t'"},
 		{name: "rename", do: []*batch.Change{{Kind: batch.DDLRenameTable, OldName: "t", Table: "u"}}, query: "SELECT id FROM u", want: []string{"1", "2"}},
 		{name: "rename by case", do: []*batch.Change{{Kind: batch.DDLRenameTable, OldName: "t", Table: "T"}}, query: "SELECT name FROM sqlite_schema WHERE name='T'", want: []string{`"T"`}},
-		{name: "swap", do: []*batch.Change{{Kind: batch.DDLCreateTable, Table: "g", Schema: &batch.Schema{ID: 1, Table: "g", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}},
-			{Kind: batch.DDLRenameTable, OldName: "t", Table: "old"}, {Kind: batch.DDLRenameTable, OldName: "g", Table: "t"}, {Kind: batch.DDLRenameTable, OldName: "old", Table: "g"}},
-			query: "SELECT id FROM g UNION ALL SELECT a FROM t", want: []string{"1", "2"}},
-		{name: "rename onto a table", do: []*batch.Change{{Kind: batch.DDLCreateTable, Table: "u", Schema: &batch.Schema{ID: 1, Table: "u", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}},
-			{Kind: batch.DDLRenameTable, OldName: "t", Table: "u"}}, code: sdk.CodeSchemaMismatch},
+		{
+			name: "swap", do: []*batch.Change{
+				{Kind: batch.DDLCreateTable, Table: "g", Schema: &batch.Schema{ID: 1, Table: "g", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}},
+				{Kind: batch.DDLRenameTable, OldName: "t", Table: "old"},
+				{Kind: batch.DDLRenameTable, OldName: "g", Table: "t"},
+				{Kind: batch.DDLRenameTable, OldName: "old", Table: "g"},
+			},
+			query: "SELECT id FROM g UNION ALL SELECT a FROM t", want: []string{"1", "2"},
+		},
+		{name: "rename onto a table", do: []*batch.Change{
+			{Kind: batch.DDLCreateTable, Table: "u", Schema: &batch.Schema{ID: 1, Table: "u", Key: []int{0}, Columns: []batch.Column{{Name: "a", Type: batch.Int32}}}},
+			{Kind: batch.DDLRenameTable, OldName: "t", Table: "u"},
+		}, code: sdk.CodeSchemaMismatch},
 		{name: "add nullable", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.Int32, Flags: batch.Nullable}), add(batch.Column{Name: "X", Type: batch.Int32})}, query: "SELECT x FROM t", want: []string{"NULL", "NULL"}},
 		{name: "add with default", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.Decimal, Scale: 3, Default: "'1.5'"})}, query: "SELECT x FROM t", want: []string{`"1.500"`, `"1.500"`}},
 		{name: "add text default", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.String, Default: `'it''s \'x\''`})}, query: "SELECT x FROM t", want: []string{`"it's 'x'"`, `"it's 'x'"`}},
 		{name: "add number default", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.Uint64, Default: "18446744073709551615"})}, query: "SELECT x FROM t", want: []string{`"18446744073709551615"`, `"18446744073709551615"`}},
 		{name: "add small number default", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.Uint64, Default: "'7'"})}, query: "SELECT x FROM t", want: []string{"7", "7"}},
 		{name: "add partly zero date", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.Date, Default: "'2020-00-10'"})}, query: "SELECT x FROM t", want: []string{`"2020-00-10"`, `"2020-00-10"`}},
-		{name: "add not null", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.DateTime, Scale: 2}), add(batch.Column{Name: "y", Type: batch.Int8}), add(batch.Column{Name: "z", Type: batch.Enum, Values: []string{"b"}})},
-			query: "SELECT x, y, z FROM t", want: []string{`"0000-00-00 00:00:00.00" 0 "b"`, `"0000-00-00 00:00:00.00" 0 "b"`}},
+		{
+			name: "add not null", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.DateTime, Scale: 2}), add(batch.Column{Name: "y", Type: batch.Int8}), add(batch.Column{Name: "z", Type: batch.Enum, Values: []string{"b"}})},
+			query: "SELECT x, y, z FROM t", want: []string{`"0000-00-00 00:00:00.00" 0 "b"`, `"0000-00-00 00:00:00.00" 0 "b"`},
+		},
 		{name: "add with expression", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.DateTime, Default: "CURRENT_TIMESTAMP"})}, code: sdk.CodeRefused},
-		{name: "drop column", do: []*batch.Change{{Kind: batch.DDLDropColumn, Table: "t", Column: col(batch.Column{Name: "v"})}, {Kind: batch.DDLDropColumn, Table: "t", Column: col(batch.Column{Name: "v"})}},
-			query: "SELECT * FROM t", want: []string{"1 1", "2 NULL"}},
-		{name: "rename column", do: []*batch.Change{{Kind: batch.DDLRenameColumn, Table: "t", OldName: "v", Column: col(batch.Column{Name: "w"})}, {Kind: batch.DDLRenameColumn, Table: "t", OldName: "id", Column: col(batch.Column{Name: "bID"})}},
-			query: "SELECT bID, w FROM t", want: []string{`1 "1.5"`, `2 "a"`}},
+		{
+			name: "drop column", do: []*batch.Change{{Kind: batch.DDLDropColumn, Table: "t", Column: col(batch.Column{Name: "v"})}, {Kind: batch.DDLDropColumn, Table: "t", Column: col(batch.Column{Name: "v"})}},
+			query: "SELECT * FROM t", want: []string{"1 1", "2 NULL"},
+		},
+		{
+			name: "rename column", do: []*batch.Change{{Kind: batch.DDLRenameColumn, Table: "t", OldName: "v", Column: col(batch.Column{Name: "w"})}, {Kind: batch.DDLRenameColumn, Table: "t", OldName: "id", Column: col(batch.Column{Name: "bID"})}},
+			query: "SELECT bID, w FROM t", want: []string{`1 "1.5"`, `2 "a"`},
+		},
 		{name: "wider integer", do: []*batch.Change{retyped(batch.Column{Name: "n", Type: batch.Int64})}, query: "SELECT n FROM t", want: []string{"1", "NULL"}},
 		{name: "integer to text", do: []*batch.Change{retyped(batch.Column{Name: "n", Type: batch.String})}, query: "SELECT n, typeof(n) FROM t", want: []string{`"1" "text"`, `NULL "null"`}},
 		{name: "integer to unsigned big", do: []*batch.Change{retyped(batch.Column{Name: "n", Type: batch.Uint64})}, query: "SELECT n FROM t", want: []string{"1", "NULL"}},

@@ -15,7 +15,6 @@ type plan struct {
 	rowID   string   // keyless tables: name of the row number
 	full    *stmt    // upsert of a row that has every column
 	stmts   map[string]*stmt
-	name    []byte // scratch: operation and masks, the name of a statement
 }
 
 // Statements a plan keeps at most: minimal row images can name columns in any

@@ -50,8 +50,11 @@ func TestPrepareCreates(t *testing.T) {
 // what mends it does.
 func TestPrepareRefuses(t *testing.T) {
 	wide := &batch.Schema{ID: 1, Table: "t", Key: []int{0}, Columns: []batch.Column{
-		{Name: "id", Type: batch.Int64}, {Name: "d", Type: batch.Decimal, Flags: batch.Nullable}, {Name: "f", Type: batch.Float64, Flags: batch.Nullable},
-		{Name: "dt", Type: batch.DateTime, Flags: batch.Nullable}, {Name: "x", Type: batch.Bytes, Flags: batch.Nullable},
+		{Name: "id", Type: batch.Int64},
+		{Name: "d", Type: batch.Decimal, Flags: batch.Nullable},
+		{Name: "f", Type: batch.Float64, Flags: batch.Nullable},
+		{Name: "dt", Type: batch.DateTime, Flags: batch.Nullable},
+		{Name: "x", Type: batch.Bytes, Flags: batch.Nullable},
 	}}
 	for _, c := range []struct {
 		name, create string
@@ -63,11 +66,15 @@ func TestPrepareRefuses(t *testing.T) {
 		{name: "fits", create: "CREATE TABLE T (ID INT PRIMARY KEY, D VARCHAR(9), F, DT DATETIME, X TEXT)", s: wide},
 		{name: "strict", create: "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT, f REAL, dt ANY, x BLOB) STRICT", s: wide},
 		{name: "unique index as key", create: "CREATE TABLE t (id, d TEXT, f, dt TEXT, x); CREATE UNIQUE INDEX i ON t (id)", s: wide},
-		{name: "all at once", create: "CREATE TABLE t (id INTEGER, d DECIMAL(9,2), f TEXT, dt DATETIME)", cfg: Config{OnMissingColumn: Stop}, s: wide, mends: true,
-			want: []string{`column d is declared "DECIMAL(9,2)"`, "NUMERIC affinity", `column f is declared "TEXT"`, "column x (bytes) is missing", `no primary key or unique index on exactly "id"`, `ALTER TABLE "t" ADD COLUMN "x" BLOB`, "CREATE UNIQUE INDEX"}},
+		{
+			name: "all at once", create: "CREATE TABLE t (id INTEGER, d DECIMAL(9,2), f TEXT, dt DATETIME)", cfg: Config{OnMissingColumn: Stop}, s: wide, mends: true,
+			want: []string{`column d is declared "DECIMAL(9,2)"`, "NUMERIC affinity", `column f is declared "TEXT"`, "column x (bytes) is missing", `no primary key or unique index on exactly "id"`, `ALTER TABLE "t" ADD COLUMN "x" BLOB`, "CREATE UNIQUE INDEX"},
+		},
 		{name: "other key", create: "CREATE TABLE t (id INTEGER, d TEXT, f, dt TEXT, x, PRIMARY KEY (id, d))", s: wide, mends: true, want: []string{`unique index on exactly "id"`}},
-		{name: "key of another collation", create: "CREATE TABLE t (k TEXT COLLATE NOCASE PRIMARY KEY)", s: &batch.Schema{ID: 1, Table: "t", Key: []int{0}, Columns: []batch.Column{{Name: "k", Type: batch.String}}},
-			want: []string{"with the collation BINARY"}},
+		{
+			name: "key of another collation", create: "CREATE TABLE t (k TEXT COLLATE NOCASE PRIMARY KEY)", s: &batch.Schema{ID: 1, Table: "t", Key: []int{0}, Columns: []batch.Column{{Name: "k", Type: batch.String}}},
+			want: []string{"with the collation BINARY"},
+		},
 		{name: "partial unique index", create: "CREATE TABLE t (id, d TEXT, f, dt TEXT, x); CREATE UNIQUE INDEX i ON t (id) WHERE id > 0", s: wide, want: []string{"unique index on exactly"}},
 		{name: "column that is needed", create: "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT, f, dt TEXT, x, more INT NOT NULL)", s: wide, mends: true, want: []string{"column more is NOT NULL without a default"}},
 		{name: "generated column", create: "CREATE TABLE t (id INTEGER PRIMARY KEY, d TEXT AS (id||'x'), f, dt TEXT, x)", s: wide, mends: true, want: []string{"column d is generated"}},
