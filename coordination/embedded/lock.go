@@ -99,15 +99,24 @@ func takeLock(ctx context.Context, dir string, wait time.Duration) (*os.File, er
 		case <-time.After(min(left, 20*time.Millisecond)):
 		}
 	}
-	h, _ := json.Marshal(holder{PID: os.Getpid(), Command: filepath.Base(os.Args[0]), Since: time.Now().UTC()})
-	if err := f.Truncate(0); err == nil {
-		_, err = f.WriteAt(append(h, '\n'), 0)
-	}
-	if err != nil {
+	if err := sign(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("write %s: %w", path, err)
 	}
 	return f, nil
+}
+
+// sign writes who has the lock into its file.
+func sign(f *os.File) error {
+	data, err := json.Marshal(holder{PID: os.Getpid(), Command: filepath.Base(os.Args[0]), Since: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(append(data, '\n'), 0)
+	return err
 }
 
 // ownerOnly refuses a file of another user and takes all rights from others.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/datalink-go/datalink/coordination"
 )
@@ -95,7 +96,7 @@ func (s *Store) open(cfg Config) error {
 	}
 	path := filepath.Join(cfg.Dir, FileName)
 	s.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, NoSync: cfg.NoSync, FreelistType: bolt.FreelistMapType})
-	if errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, berrors.ErrTimeout) {
 		return fmt.Errorf("%s is open in a process that does not hold the lock file: stop it", path)
 	}
 	if err != nil {
@@ -112,7 +113,7 @@ var buckets = []string{"meta", "tasks", "status", "epochs", "journal", "journal-
 // prepare makes the buckets, checks the format and ends the sessions of former owners.
 func (s *Store) prepare(tx *bolt.Tx) error {
 	for _, b := range []string{"status", "workers"} {
-		if err := tx.DeleteBucket([]byte(b)); err != nil && !errors.Is(err, bolt.ErrBucketNotFound) {
+		if err := tx.DeleteBucket([]byte(b)); err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
 			return err
 		}
 	}
@@ -198,7 +199,7 @@ func (s *Store) do(ctx context.Context, run func(func(*bolt.Tx) error) error, f 
 		return err
 	}
 	err := run(f)
-	if errors.Is(err, bolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return coordination.ErrClosed
 	}
 	return err

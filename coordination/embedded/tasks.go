@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/datalink-go/datalink/coordination"
 )
@@ -99,7 +100,7 @@ func (s *Store) DeleteTask(ctx context.Context, name string, version uint64) err
 			}
 			return &coordination.HeldError{Status: *st}
 		}
-		if err := tx.Bucket([]byte("progress")).DeleteBucket([]byte(d.UID)); err != nil && !errors.Is(err, bolt.ErrBucketNotFound) {
+		if err := tx.Bucket([]byte("progress")).DeleteBucket([]byte(d.UID)); err != nil && !errors.Is(err, berrors.ErrBucketNotFound) {
 			return err
 		}
 		return tx.Bucket([]byte("tasks")).Delete([]byte(name))

@@ -56,8 +56,13 @@ func TestBackoff(t *testing.T) {
 		rand float64
 		want time.Duration
 	}{
-		{1, 0, 500 * time.Millisecond}, {1, 0.5, 750 * time.Millisecond}, {2, 0, time.Second}, {4, 0, 4 * time.Second},
-		{5, 0, 5 * time.Second}, {60, 0.999999999, 10 * time.Second}, {0, 0, 500 * time.Millisecond},
+		{1, 0, 500 * time.Millisecond},
+		{1, 0.5, 750 * time.Millisecond},
+		{2, 0, time.Second},
+		{4, 0, 4 * time.Second},
+		{5, 0, 5 * time.Second},
+		{60, 0.999999999, 10 * time.Second},
+		{0, 0, 500 * time.Millisecond},
 	} {
 		b := Backoff{Min: time.Second, Max: 10 * time.Second, Rand: func() float64 { return tt.rand }}
 		if got := b.wait(tt.try); (got - tt.want).Abs() > time.Millisecond {
