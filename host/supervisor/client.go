@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -47,6 +48,7 @@ type Client struct {
 
 	streams          sync.Mutex
 	reading, writing context.CancelFunc // of the last stream of each kind
+	sink             atomic.Pointer[sinkStream]
 }
 
 // Launch starts the plugin and does the handshake. The context bounds both.

@@ -71,7 +71,11 @@ func (s *Supervisor[T]) launchOne() {
 						s.mu.Lock()
 						s.lastErr = &deathError{in.How()}
 						s.mu.Unlock()
-						s.step(Died, in.How())
+						kind := Died
+						if c, ok := any(in).(interface{ Charged() bool }); ok && c.Charged() {
+							kind = Charged
+						}
+						s.step(kind, in.How())
 					}
 				})
 			}()

@@ -30,7 +30,15 @@ func (c *Client) Write(ctx context.Context) (pipeline.SinkStream, error) {
 		return nil, err
 	}
 	c.writing = s.cancel
-	return &sinkStream{stream: s}, nil
+	sink := &sinkStream{stream: s}
+	c.sink.Store(sink)
+	return sink, nil
+}
+
+// Charged reports whether the writer has blocks that it has not acknowledged.
+func (c *Client) Charged() bool {
+	s := c.sink.Load()
+	return s != nil && s.sent.Load() > s.acked.Load()
 }
 
 // sinkStream remembers which blocks the writer has, so that its death is charged
@@ -70,4 +78,14 @@ func (s *sinkStream) charge(err error) error {
 		}
 	}
 	return err
+}
+
+// Close implements pipeline.SinkStream.
+func (s *sinkStream) Close() error {
+	select {
+	case <-s.c.proc.exited: // it was charged with what it had
+	default:
+		s.c.sink.CompareAndSwap(s, nil)
+	}
+	return s.stream.Close()
 }

@@ -104,10 +104,11 @@ func TestPoison(t *testing.T) {
 		}
 		acked = max(acked, a.Acked)
 	}
-	for seq, id := range map[uint64]int64{3: 5} {
-		if err := s.Send(&wire.WriteRequest{Seq: seq, Block: block(t, twoColumns, id)}); err != nil {
-			t.Fatal(err)
-		}
+	if c.Charged() {
+		t.Error("all is acknowledged, and the client says that it has blocks in hand")
+	}
+	if err := s.Send(&wire.WriteRequest{Seq: 3, Block: block(t, twoColumns, 5)}); err != nil {
+		t.Fatal(err)
 	}
 	var err error
 	for err == nil {
@@ -117,8 +118,36 @@ func TestPoison(t *testing.T) {
 	if !errors.As(err, &died) {
 		t.Fatalf("Recv: %v, want a DiedError", err)
 	}
+	if !c.Charged() {
+		t.Error("the client does not say that it died with blocks in hand")
+	}
 	if died.FirstSeq != 3 || died.LastSeq != 3 || died.How != "exit status 3" || died.LastWords != "fatal error: poisoned" {
 		t.Errorf("%+v, want blocks 3 to 3, exit status 3 and its last words", died)
+	}
+}
+
+// TestPoisonIsNoCrashLoop lets a writer die on a block more often than it may die
+// by itself.
+func TestPoisonIsNoCrashLoop(t *testing.T) {
+	l := NewLauncher()
+	t.Cleanup(l.Close)
+	p := NewPlugin(l, Config{Image: image(t, "fixture"), Role: manifest.Writer, Task: "orders"}, Setup{Config: []byte(`{"poison":5}`)}, Options{Policy: Policy{Deaths: 2}}, nil)
+	defer p.Close()
+	for range 5 {
+		c, err := p.Ready(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := write(t, c, []int64{5})
+		for err == nil {
+			_, err = s.Recv()
+		}
+		if !errors.Is(err, pipeline.ErrDied) {
+			t.Fatal(err)
+		}
+	}
+	if s := p.State(); s.Restarts < 4 || s.Phase == Quarantined || s.Phase == BackOff {
+		t.Errorf("%+v after 5 deaths on a block, want neither quarantine nor back-off", s)
 	}
 }
 

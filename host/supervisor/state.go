@@ -67,12 +67,13 @@ const (
 	Failed                    // the start came to nothing, worth another try
 	Hopeless                  // the start came to nothing and always will
 	Died                      // the process ended by itself
+	Charged                   // so it did, with blocks in hand: the pipeline finds the one to blame
 	Ended                     // the process ended as it was told to
 	Expired                   // the delay is over
 	Reset                     // an operator lifts the quarantine
 )
 
-var eventNames = [...]string{"want", "unwant", "started", "failed", "hopeless", "died", "ended", "expired", "reset"}
+var eventNames = [...]string{"want", "unwant", "started", "failed", "hopeless", "died", "charged", "ended", "expired", "reset"}
 
 // String returns the event in lower case.
 func (k EventKind) String() string { return eventNames[k] }
@@ -147,6 +148,18 @@ func (p Policy) step(s *State, e Event) []Effect {
 		}
 		if s.Phase == Ready && e.Kind == Died || s.Phase == Starting {
 			return p.died(s, e)
+		}
+	case Charged:
+		// The search for a poisonous record needs a dozen deaths in a row: they are
+		// neither counted nor made to wait. The pipeline has its own back-off and
+		// ends the search with that record.
+		switch s.Phase {
+		case Draining:
+			return s.ended()
+		case Ready:
+			s.Alive = false
+			s.Restarts++
+			return s.launch()
 		}
 	case Ended:
 		if s.Phase == Draining {

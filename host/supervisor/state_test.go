@@ -122,8 +122,8 @@ func TestProperties(t *testing.T) {
 				if s.Phase != Starting && !(s.Phase == Draining && running) {
 					continue
 				}
-			case Died, Ended:
-				if !running {
+			case Died, Charged, Ended:
+				if !running || e.Kind == Charged && s.Phase == Starting { // it had no blocks yet
 					continue
 				}
 			case Expired:
@@ -134,7 +134,7 @@ func TestProperties(t *testing.T) {
 			old := s
 			var effects []Effect
 			s, effects = p.Step(s, e)
-			if e.Kind == Failed || e.Kind == Hopeless || e.Kind == Died || e.Kind == Ended && old.Phase == Draining {
+			if e.Kind == Failed || e.Kind == Hopeless || e.Kind == Died || e.Kind == Charged || e.Kind == Ended && old.Phase == Draining {
 				running = false
 			}
 			wait = 0

@@ -16,7 +16,8 @@ var (
 	ErrClosed      = errors.New("supervisor is closed")
 )
 
-// Instance is a running process.
+// Instance is a running process. One that also has Charged() bool says by it
+// whether it died with blocks in hand, see the event Charged.
 type Instance interface {
 	// Exited is closed when the process has ended.
 	Exited() <-chan struct{}
