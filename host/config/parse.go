@@ -32,10 +32,25 @@ func Load(paths ...string) ([]*Task, error) {
 	return all, checked(all, problems)
 }
 
+// Text is the content of a task file and its name for messages.
+type Text struct {
+	File string
+	Data []byte
+}
+
 // Parse reads the tasks of one file's text; file is its name for messages.
-func Parse(file string, data []byte) ([]*Task, error) {
-	tasks, problems := parse(file, data)
-	return tasks, checked(tasks, problems)
+func Parse(file string, data []byte) ([]*Task, error) { return ParseAll(Text{file, data}) }
+
+// ParseAll reads the tasks of several texts.
+func ParseAll(texts ...Text) ([]*Task, error) {
+	var all []*Task
+	var problems Problems
+	for _, t := range texts {
+		tasks, bad := parse(t.File, t.Data)
+		all = append(all, tasks...)
+		problems = append(problems, bad...)
+	}
+	return all, checked(all, problems)
 }
 
 func read(path string) ([]byte, error) {

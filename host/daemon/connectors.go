@@ -34,6 +34,7 @@ type starter struct {
 	sockets  string
 	log      *slog.Logger
 	level    string
+	shadow   *shadow // nil = dead letters are not copied
 }
 
 // connectors are those of one task while they live.
@@ -153,8 +154,14 @@ func (c *connectors) wire(ctx context.Context) error {
 		}
 		f := c.facets[w.Name]
 		wc := pipeline.WriterConfig{
-			Name: w.Name, Sink: sink, Stores: has(f, manifest.CanPositions),
-			Reopen:    func(ctx context.Context) (pipeline.Sink, error) { return plugin.Ready(ctx) },
+			Name: w.Name, Sink: c.sink(sink, f), Stores: has(f, manifest.CanPositions),
+			Reopen: func(ctx context.Context) (pipeline.Sink, error) {
+				again, err := plugin.Ready(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return c.sink(again, f), nil
+			},
 			Versioned: f.Level == manifest.LevelVersioned, Leased: f.Level == manifest.LevelIdempotent,
 		}
 		if w.DeadLetter {
@@ -170,6 +177,14 @@ func (c *connectors) wire(ctx context.Context) error {
 		c.pipe.Writers = append(c.pipe.Writers, wc)
 	}
 	return nil
+}
+
+// sink adds the copying of dead letters where the target has them.
+func (c *connectors) sink(cl *supervisor.Client, f manifest.Facet) pipeline.Sink {
+	if c.s.shadow == nil || !has(f, manifest.CanPositions) {
+		return cl
+	}
+	return shadowed{cl, c.s.shadow}
 }
 
 func has(f manifest.Facet, capability string) bool {

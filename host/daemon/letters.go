@@ -1,0 +1,394 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/datalink-go/datalink/coordination"
+	"github.com/datalink-go/datalink/host/api"
+	"github.com/datalink-go/datalink/host/pipeline"
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/wire"
+)
+
+// DeadLetters implements api.Backend.
+func (n *Node) DeadLetters(ctx context.Context, name string) ([]api.DeadLetter, error) {
+	d, err := n.store.Task(ctx, name)
+	if errors.Is(err, coordination.ErrNotFound) {
+		return nil, n.noTask(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	writers, err := n.store.Writers(ctx, d.UID)
+	if err != nil {
+		return nil, err
+	}
+	out := []api.DeadLetter{}
+	for _, w := range writers {
+		p, err := n.store.Progress(ctx, d.UID, w)
+		if err != nil {
+			return nil, err
+		}
+		for i := range p.DeadLetters {
+			l, _ := showLetter(w, &p.DeadLetters[i])
+			l.Before, l.After = nil, nil
+			out = append(out, *l)
+		}
+	}
+	return out, nil
+}
+
+// DeadLetter implements api.Backend.
+func (n *Node) DeadLetter(ctx context.Context, name, writer string, number uint64) (*api.DeadLetter, error) {
+	d, err := n.store.Task(ctx, name)
+	if errors.Is(err, coordination.ErrNotFound) {
+		return nil, n.noTask(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	writer, err = n.oneWriter(ctx, d, writer)
+	if err != nil {
+		return nil, err
+	}
+	p, err := n.store.Progress(ctx, d.UID, writer)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.DeadLetters {
+		if p.DeadLetters[i].Number == number {
+			return showLetter(writer, &p.DeadLetters[i])
+		}
+	}
+	return nil, api.Errorf(api.Usage, "writer %s of task %s has no dead letter %d, it has %s", writer, name, number, numbersOf(p.DeadLetters))
+}
+
+func numbersOf(all []coordination.DeadLetter) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var out []uint64
+	for _, d := range all {
+		out = append(out, d.Number)
+	}
+	return fmt.Sprint(out)
+}
+
+// oneWriter returns the writer that is meant where none was named.
+func (n *Node) oneWriter(ctx context.Context, d coordination.Definition, writer string) (string, error) {
+	_, t, err := n.stored(ctx, d.Name)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, w := range t.Writers {
+		names = append(names, w.Name)
+	}
+	switch {
+	case writer == "" && len(names) == 1:
+		return names[0], nil
+	case slices.Contains(names, writer):
+		return writer, nil
+	}
+	return "", api.Errorf(api.Usage, "--writer: found %q, expected one of %q", writer, names)
+}
+
+func showLetter(writer string, d *coordination.DeadLetter) (*api.DeadLetter, error) {
+	l := &api.DeadLetter{
+		Writer: writer, Number: d.Number, Table: d.Table, Code: d.Fault.Code, Message: d.Fault.Message, Advice: d.Fault.Suggestion,
+		Position: printed(d.Position), At: d.At, Key: printable(d.Key),
+	}
+	e, err := recordOf(d)
+	if err != nil {
+		return l, fmt.Errorf("record of dead letter %d: %w", d.Number, err)
+	}
+	l.Kind = e.Kind.String()
+	if l.Before, err = rowOf(e.Schema, e.Before); err != nil {
+		return l, err
+	}
+	if l.After, err = rowOf(e.Schema, e.After); err != nil {
+		return l, err
+	}
+	if len(e.Schema.Key) > 0 {
+		row := l.After
+		if row == nil {
+			row = l.Before
+		}
+		l.Key = ""
+		for i, k := range e.Schema.Key {
+			if i > 0 {
+				l.Key += ", "
+			}
+			name := e.Schema.Columns[k].Name
+			v := "NULL"
+			if row[name] != nil {
+				v = *row[name]
+			}
+			l.Key += name + "=" + v
+		}
+	}
+	return l, nil
+}
+
+func recordOf(d *coordination.DeadLetter) (*batch.Event, error) {
+	var b batch.Block
+	if err := b.Decode(d.Record, batch.NewRegistry(), batch.Limits{}); err != nil {
+		return nil, err
+	}
+	e := new(batch.Event)
+	if b.Len() != 1 {
+		return nil, fmt.Errorf("it holds %d events, expected 1", b.Len())
+	}
+	return e, b.Event(0, e)
+}
+
+// rowOf returns an image as text by column; columns that are not in it are left
+// out.
+func rowOf(s *batch.Schema, im batch.Image) (map[string]*string, error) {
+	if im.IsZero() {
+		return nil, nil
+	}
+	vals, err := im.Values(nil)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*string{}
+	for i := range vals {
+		switch v := &vals[i]; v.State {
+		case batch.Null:
+			out[s.Columns[i].Name] = nil
+		case batch.Absent, batch.Unchanged:
+		default:
+			text := textOf(&s.Columns[i], v)
+			out[s.Columns[i].Name] = &text
+		}
+	}
+	return out, nil
+}
+
+func textOf(c *batch.Column, v *batch.Value) string {
+	if _, data, ok := v.Raw(); ok {
+		return printable(data)
+	}
+	switch c.Type {
+	case batch.Bool, batch.Uint8, batch.Uint16, batch.Uint32, batch.Uint64, batch.Year:
+		return fmt.Sprint(v.Uint64())
+	case batch.Int8, batch.Int16, batch.Int32, batch.Int64:
+		return fmt.Sprint(v.Int64())
+	case batch.Float32, batch.Float64:
+		return fmt.Sprint(v.Float64())
+	case batch.Date:
+		return string(batch.AppendDate(nil, int32(v.Int64())))
+	case batch.Time:
+		return string(batch.AppendTime(nil, v.Int64(), int(c.Scale)))
+	case batch.DateTime:
+		return string(batch.AppendDateTime(nil, v.Int64(), int(c.Scale)))
+	case batch.Timestamp:
+		return string(batch.AppendTimestamp(nil, v.Int64(), int(c.Scale)))
+	}
+	return printable(v.Bytes())
+}
+
+func printable(b []byte) string {
+	if utf8.Valid(b) && !bytes.ContainsAny(b, "\x00") {
+		return string(b)
+	}
+	return fmt.Sprintf("0x%X", b)
+}
+
+// Drop implements api.Backend.
+func (n *Node) Drop(ctx context.Context, name, writer string, numbers []uint64) ([]api.Outcome, error) {
+	return n.letters(ctx, name, writer, numbers, func(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, held []sdk.DeadLetter, number uint64) (string, error) {
+		if !slices.ContainsFunc(held, func(d sdk.DeadLetter) bool { return d.Number == number }) {
+			return "there is no such dead letter", nil
+		}
+		return "", n.forgetLetters(ctx, cfg, w, []uint64{number})
+	})
+}
+
+// Retry implements api.Backend. It writes the changes of the letter's key again,
+// in their order. Since later changes of a key follow a dead letter of it, the
+// newest letter is the newest change there is; an older one is not written again.
+func (n *Node) Retry(ctx context.Context, name, writer string, numbers []uint64) ([]api.Outcome, error) {
+	return n.letters(ctx, name, writer, numbers, func(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, held []sdk.DeadLetter, number uint64) (string, error) {
+		var chosen *sdk.DeadLetter
+		for i := range held {
+			if held[i].Number == number {
+				chosen = &held[i]
+			}
+		}
+		if chosen == nil {
+			return "there is no such dead letter", nil
+		}
+		if len(chosen.Key) == 0 {
+			return fmt.Sprintf("table %s has no key: whether the row was written cannot be told; write it by hand and drop the letter", chosen.Table), nil
+		}
+		var same []sdk.DeadLetter
+		var done []uint64
+		for _, d := range held {
+			if d.Table != chosen.Table || !bytes.Equal(d.Key, chosen.Key) {
+				continue
+			}
+			if d.Number > number {
+				return fmt.Sprintf("dead letter %d is a newer change of the same key: retry that one, which writes this one before it", d.Number), nil
+			}
+			same, done = append(same, d), append(done, d.Number)
+		}
+		block, err := repair(same)
+		if err != nil {
+			return err.Error(), nil
+		}
+		// First the rows, then the letters: a crash between the two leaves letters
+		// whose repetition changes nothing.
+		q := &wire.WriteRequest{Block: block, Lanes: lanes(w)}
+		if w.Versioned {
+			if q.Ceiling, err = cfg.Progress.Reserve(ctx, w.Name, ceilingOf(w)+uint64(len(same))+1); err != nil {
+				return "", err
+			}
+			q.VersionBase = q.Ceiling - uint64(len(same)) - 1
+		}
+		if err := send(ctx, w, q); err != nil {
+			f := sdk.AsFault(err)
+			if f.Code == sdk.CodeFenced || f.Code == sdk.CodeTargetWentBack || errors.Is(err, pipeline.ErrDied) {
+				return "", err
+			}
+			return "it was refused again: " + f.Error(), nil
+		}
+		return "", n.forgetLetters(ctx, cfg, w, done)
+	})
+}
+
+func ceilingOf(w *pipeline.WriterConfig) uint64 {
+	if w.Claimed == nil {
+		return 0
+	}
+	return w.Claimed.Ceiling
+}
+
+// repair makes a block of the letters' records, in the order of their numbers. Its
+// transaction has no positions: progress stays where it is.
+func repair(letters []sdk.DeadLetter) ([]byte, error) {
+	slices.SortFunc(letters, func(a, b sdk.DeadLetter) int {
+		if a.Number < b.Number {
+			return -1
+		}
+		return 1
+	})
+	out := batch.NewBuilder(batch.Limits{Full: 64 << 20})
+	ids := map[string]uint32{}
+	for i := range letters {
+		var b batch.Block
+		if err := b.Decode(letters[i].Record, batch.NewRegistry(), batch.Limits{}); err != nil {
+			return nil, fmt.Errorf("record of dead letter %d: %w", letters[i].Number, err)
+		}
+		var e batch.Event
+		for k := range b.Len() {
+			if err := b.Event(k, &e); err != nil {
+				return nil, err
+			}
+			// Layouts may have changed between letters: each gets an id of its own.
+			s := e.Schema.Clone()
+			layout := string(batch.AppendSchema(nil, e.Schema))
+			id, ok := ids[layout]
+			if !ok {
+				id = uint32(len(ids) + 1)
+				ids[layout] = id
+			}
+			s.ID = id
+			e.Schema = s
+			out.SetOrdinal(uint64(i))
+			if err := out.CopyEvent(&e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out.AppendTx(batch.Tx{Begins: true, Ends: true})
+	data, err := out.Finish()
+	return bytes.Clone(data), err
+}
+
+// emptyTo makes a block that moves progress to a position and changes nothing.
+func emptyTo(p sdk.Position) ([]byte, error) {
+	out := batch.NewBuilder(batch.Limits{})
+	if err := out.Heartbeat(0); err != nil {
+		return nil, err
+	}
+	out.AppendTx(batch.Tx{Begins: true, Ends: true, End: p.Source})
+	data, err := out.Finish()
+	return bytes.Clone(data), err
+}
+
+// forgetLetters drops letters where they are stored.
+func (n *Node) forgetLetters(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, numbers []uint64) error {
+	if !w.Stores {
+		return cfg.Progress.Save(ctx, w.Name, &pipeline.Saved{Dropped: numbers})
+	}
+	if err := send(ctx, w, &wire.WriteRequest{First: firstOf(w), Last: firstOf(w), Dropped: numbers, Lanes: lanes(w)}); err != nil {
+		return err
+	}
+	return cfg.Progress.Save(ctx, w.Name, &pipeline.Saved{Dropped: numbers}) // the copy
+}
+
+type letterWork func(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, held []sdk.DeadLetter, number uint64) (reason string, err error)
+
+// letters does something with dead letters, one after the other, through a claim.
+func (n *Node) letters(ctx context.Context, name, writer string, numbers []uint64, work letterWork) ([]api.Outcome, error) {
+	d, _, err := n.stored(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if writer, err = n.oneWriter(ctx, d, writer); err != nil {
+		return nil, err
+	}
+	if len(numbers) == 0 {
+		return nil, api.Errorf(api.Usage, "no dead letter named, expected numbers of `datalink task dead-letters %s`", name)
+	}
+	var out []api.Outcome
+	err = n.maintain(ctx, name, func(ctx context.Context, cfg pipeline.Config) error {
+		out = nil // the machine may try again
+		w := writerOf(&cfg, writer)
+		if w == nil {
+			return sdk.Faultf(sdk.CodeInvalidConfig, "task %s has no writer %s", name, writer)
+		}
+		for _, number := range numbers {
+			held, err := n.held(ctx, &cfg, w)
+			if err != nil {
+				return err
+			}
+			reason, err := work(ctx, &cfg, w, held, number)
+			if err != nil {
+				return fmt.Errorf("dead letter %d: %w", number, err)
+			}
+			out = append(out, api.Outcome{Writer: writer, Number: number, Done: reason == "", Reason: reason})
+			if reason == "" && w.Stores { // batch numbers and letters have moved on
+				ex := cfg.Execution
+				ex.Writer = w.Name
+				if w.Claimed, err = w.Sink.Claim(ctx, ex); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (n *Node) held(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig) ([]sdk.DeadLetter, error) {
+	c := w.Claimed
+	if !w.Stores {
+		var err error
+		if c, err = cfg.Progress.Load(ctx, w.Name); err != nil {
+			return nil, err
+		}
+	}
+	if c == nil {
+		return nil, nil
+	}
+	return c.DeadLetters, nil
+}

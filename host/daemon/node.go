@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/datalink-go/datalink/coordination"
+	"github.com/datalink-go/datalink/coordination/embedded"
+	"github.com/datalink-go/datalink/host/api"
+	"github.com/datalink-go/datalink/host/audit"
+	"github.com/datalink-go/datalink/host/config"
+	"github.com/datalink-go/datalink/host/supervisor"
+	"github.com/datalink-go/datalink/host/wasmrt"
+	"github.com/datalink-go/datalink/registry"
+)
+
+// Config of a Node.
+type Config struct {
+	DataDir  string
+	Bundled  Bundled
+	Wait     time.Duration  // for the lock of the data directory
+	Sources  config.Sources // of secrets; zero = the process's
+	LogLevel string         // of plugins
+	Log      *slog.Logger
+	Grace    time.Duration // from a stop to the kill; 0 = 30 s
+}
+
+// Node owns a data directory: its store, its plugins and the executions of its
+// tasks. It implements api.Backend.
+type Node struct {
+	cfg      Config
+	store    *embedded.Store
+	session  coordination.Session
+	auditor  *audit.Auditor
+	launcher *supervisor.Launcher
+	modules  *wasmrt.Runtime
+	plugins  Plugins
+	metrics  *metrics
+	registry *prometheus.Registry
+	sockets  string
+	log      *slog.Logger
+	keepers  *keepers
+
+	mu     sync.Mutex
+	runs   map[string]*run // by task
+	closed bool
+	closer sync.Once
+}
+
+var _ api.Backend = (*Node)(nil)
+
+// Open takes the data directory. A directory that another process uses is an
+// *embedded.LockedError.
+func Open(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.LogLevel == "" {
+		cfg.LogLevel = "warn"
+	}
+	n := &Node{cfg: cfg, log: cfg.Log, runs: map[string]*run{}, registry: prometheus.NewRegistry(), keepers: newKeepers()}
+	if err := n.open(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+func (n *Node) open(ctx context.Context) error {
+	var err error
+	if n.store, err = embedded.Open(ctx, embedded.Config{Dir: n.cfg.DataDir, Wait: n.cfg.Wait}); err != nil {
+		return err
+	}
+	began := time.Now()
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	n.session, err = n.store.Join(ctx, coordination.Worker{ID: fmt.Sprintf("%s-%s", host, id.String()[24:]), PID: os.Getpid(), Place: n.store.Place()})
+	if err != nil {
+		return err
+	}
+	n.plugins = Plugins{Store: registry.OpenStore(n.cfg.DataDir), Bundled: n.cfg.Bundled}
+	n.metrics = newMetrics(n.registry)
+	n.auditor = audit.New(audit.Config{Store: n.store, LockSince: began, Notify: n.metrics.overlap, Log: n.log})
+	cache := filepath.Join(n.cfg.DataDir, "cache", "wasm")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return fmt.Errorf("cache folder: %w", err)
+	}
+	if n.modules, err = wasmrt.New(wasmrt.Config{CacheDir: cache, Log: n.log}); err != nil {
+		return err
+	}
+	n.launcher = supervisor.NewLauncher()
+	// Addresses of unix sockets are short: this folder is not below the data directory.
+	n.sockets, err = os.MkdirTemp("", "datalink-")
+	return err
+}
+
+// UID returns the store's UUID.
+func (n *Node) UID() string { return n.store.UID() }
+
+// Registry returns the metrics.
+func (n *Node) Registry() *prometheus.Registry { return n.registry }
+
+// Close stops all tasks and gives the data directory back. It is idempotent.
+func (n *Node) Close() error {
+	var errs []error
+	n.closer.Do(func() {
+		n.mu.Lock()
+		n.closed = true
+		runs := make([]*run, 0, len(n.runs))
+		for _, r := range n.runs {
+			runs = append(runs, r)
+		}
+		n.mu.Unlock()
+		for _, r := range runs {
+			r.stop("the node ends")
+		}
+		for _, r := range runs {
+			<-r.done
+		}
+		if n.modules != nil {
+			errs = append(errs, n.modules.Close())
+		}
+		if n.launcher != nil {
+			n.launcher.Close()
+		}
+		if n.session != nil {
+			errs = append(errs, n.session.Close(context.Background()))
+		}
+		if n.store != nil {
+			errs = append(errs, n.store.Close())
+		}
+		if n.sockets != "" {
+			errs = append(errs, os.RemoveAll(n.sockets))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+func (n *Node) starter() *starter {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "/"
+	}
+	return &starter{
+		plugins: n.plugins, launcher: n.launcher, modules: n.modules, metrics: n.metrics.plugins, sources: n.cfg.Sources,
+		lock: n.store.LockFile(), dir: dir, sockets: n.sockets, log: n.log, level: n.cfg.LogLevel,
+		shadow: &shadow{n.store, n.session, n.log},
+	}
+}
