@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/datalink-go/datalink/coordination/embedded"
+	"github.com/datalink-go/datalink/host/api"
+	"github.com/datalink-go/datalink/host/daemon"
+	"github.com/datalink-go/datalink/registry"
+)
+
+const defaultDataDir = "./datalink-data"
+
+// app is what the commands share.
+type app struct {
+	out, err  io.Writer
+	pluginDir string
+
+	dataDir   string
+	output    string
+	logLevel  string
+	logFormat string
+	apiURL    string
+	tokenFile string
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "datalink",
+		Short: "Move row changes between databases, exactly once",
+		Long: `DataLink reads the changes of a source in order and writes them to one or more
+targets, so that source and target are equal whatever is killed on the way.
+
+Exit codes: 0 done · 1 failed while running · 2 bad usage or configuration ·
+3 a check of source, target or plugin failed before anything was written ·
+4 fenced: another execution owns the task · 5 differences or overlaps found ·
+130 interrupted, drained.`,
+		Example:       "  datalink run task.yaml\n  datalink serve --data-dir /var/lib/datalink\n  datalink task list",
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.check() },
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknown(c, args[0])
+			}
+			return c.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.dataDir, "data-dir", defaultDataDir, "folder with store, plugins and caches")
+	f.StringVarP(&a.output, "output", "o", "text", "text or json")
+	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default: warn, serve: info)")
+	f.StringVar(&a.logFormat, "log-format", "text", "text or json")
+	f.StringVar(&a.apiURL, "api", "", "API of a daemon: unix:///path/api.sock or http://127.0.0.1:PORT (default: that of the data directory, if one runs)")
+	f.StringVar(&a.tokenFile, "api-token-file", "", "file with the API's token, for http")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return api.As(api.Usage, err) })
+	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.auditCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
+	root.AddCommand(later()...)
+	usageErrors(root)
+	return root
+}
+
+// check looks at the flags that all commands have.
+func (a *app) check() error {
+	if a.output != "text" && a.output != "json" {
+		return api.Errorf(api.Usage, "--output: found %q, expected text or json", a.output)
+	}
+	if a.logFormat != "text" && a.logFormat != "json" {
+		return api.Errorf(api.Usage, "--log-format: found %q, expected text or json", a.logFormat)
+	}
+	if a.logLevel != "" {
+		var l slog.Level
+		if err := l.UnmarshalText([]byte(a.logLevel)); err != nil {
+			return api.Errorf(api.Usage, "--log-level: found %q, expected debug, info, warn or error", a.logLevel)
+		}
+	}
+	return nil
+}
+
+// usageErrors makes wrong arguments of all commands errors of kind Usage.
+func usageErrors(c *cobra.Command) {
+	if args := c.Args; args != nil {
+		c.Args = func(c *cobra.Command, got []string) error {
+			if err := args(c, got); err != nil {
+				return api.Errorf(api.Usage, "%w; usage: %s", err, c.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		usageErrors(sub)
+	}
+}
+
+// unknown is the error for a word that is no command.
+func unknown(c *cobra.Command, word string) error {
+	text := fmt.Sprintf("unknown command %q for %s", word, c.CommandPath())
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		return api.Errorf(api.Usage, "%s, did you mean %s?", text, strings.Join(near, " or "))
+	}
+	return api.Errorf(api.Usage, "%s, expected one of the commands of `%s --help`", text, c.CommandPath())
+}
+
+// group makes a command that only has others below it.
+func group(use, short, example string, subs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknown(c, args[0])
+			}
+			return api.Errorf(api.Usage, "%s needs a command: see `%s --help`", c.CommandPath(), c.CommandPath())
+		},
+	}
+	c.AddCommand(subs...)
+	return c
+}
+
+// later are commands of the documented interface that this version does not have:
+// they say so.
+func later() []*cobra.Command {
+	var out []*cobra.Command
+	for _, name := range []string{"worker", "group", "verify"} {
+		out = append(out, notYet(name))
+	}
+	return out
+}
+
+func notYet(name string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return api.Errorf(api.Usage, "%s: not in this version", c.CommandPath())
+		},
+	}
+}
+
+func (a *app) logger(standard slog.Level) *slog.Logger {
+	level := standard
+	if a.logLevel != "" {
+		_ = level.UnmarshalText([]byte(a.logLevel)) // checked before
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if a.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(a.err, o))
+	}
+	return slog.New(slog.NewTextHandler(a.err, o))
+}
+
+func (a *app) bundled() (daemon.Bundled, error) { return daemon.ParseBundled(a.pluginDir, bundled) }
+
+// node opens the data directory.
+func (a *app) node(ctx context.Context, level slog.Level, wait time.Duration) (*daemon.Node, error) {
+	b, err := a.bundled()
+	if err != nil {
+		return nil, err
+	}
+	pluginLevel := a.logLevel
+	if pluginLevel == "" {
+		pluginLevel = strings.ToLower(level.String())
+	}
+	n, err := daemon.Open(ctx, daemon.Config{DataDir: a.dataDir, Bundled: b, Wait: wait, Log: a.logger(level), LogLevel: pluginLevel})
+	if errors.Is(err, embedded.ErrLocked) {
+		return nil, api.As(api.Failed, err)
+	}
+	return n, err
+}
+
+// installer gives access to the plugins without the store.
+func (a *app) installer() (daemon.Installer, error) {
+	b, err := a.bundled()
+	return daemon.Installer{Plugins: daemon.Plugins{Store: registry.OpenStore(a.dataDir), Bundled: b}}, err
+}
+
+// backend returns the daemon that is named or found, else the data directory
+// itself. Done gives it back.
+func (a *app) backend(ctx context.Context) (b api.Backend, done func(), err error) {
+	if a.apiURL != "" {
+		token := ""
+		if a.tokenFile != "" {
+			data, err := os.ReadFile(a.tokenFile)
+			if err != nil {
+				return nil, nil, api.Errorf(api.Usage, "--api-token-file: %w", err)
+			}
+			token = strings.TrimSpace(string(data))
+		}
+		c, err := api.NewClient(a.apiURL, token)
+		return c, func() {}, err
+	}
+	if c := api.Find(ctx, a.dataDir); c != nil {
+		return c, func() {}, nil
+	}
+	n, err := a.node(ctx, slog.LevelWarn, 2*time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	return n, func() {
+		if err := n.Close(); err != nil {
+			fmt.Fprintln(a.err, "datalink: close:", err)
+		}
+	}, nil
+}
+
+// with runs f on the backend.
+func (a *app) with(c *cobra.Command, f func(ctx context.Context, b api.Backend) error) error {
+	b, done, err := a.backend(c.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	return f(c.Context(), b)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"github.com/datalink-go/datalink/host/api"
+	"github.com/datalink-go/datalink/host/daemon"
+)
+
+const serviceDir = "/var/lib/datalink"
+
+func (a *app) serveCommand() *cobra.Command {
+	var listen, file string
+	var anywhere bool
+	c := &cobra.Command{
+		Use: "serve", Short: "Run all applied tasks as a daemon",
+		Long: `Run all tasks of the data directory as a single node. The API is on the socket
+api.sock in the data directory, and with --listen also on a loopback address,
+where each request carries the token of the file api.token. /metrics is for
+Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
+		Example: "  datalink serve --data-dir /var/lib/datalink --listen 127.0.0.1:8420",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file != "" {
+				cfg, err := loadServe(file)
+				if err != nil {
+					return err
+				}
+				if cfg.DataDir != "" && !c.Flags().Changed("data-dir") {
+					a.dataDir = cfg.DataDir
+				}
+				if cfg.Listen != "" && listen == "" {
+					listen = cfg.Listen
+				}
+				anywhere = anywhere || cfg.ListenAnywhere
+			} else if !c.Flags().Changed("data-dir") {
+				a.dataDir = serviceDir
+			}
+			return a.serve(c.Context(), listen, anywhere)
+		},
+	}
+	c.Flags().StringVar(&file, "config", "", "file with dataDir, listen and listenAnywhere")
+	c.Flags().StringVar(&listen, "listen", "", "loopback address for the API, such as 127.0.0.1:8420")
+	c.Flags().BoolVar(&anywhere, "listen-anywhere", false, "allow an address that is not a loopback one; the API has no TLS")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
+	log := a.logger(slog.LevelInfo)
+	n, err := a.node(context.WithoutCancel(ctx), slog.LevelInfo, 30*time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := n.Close(); err != nil {
+			log.Error("close", "cause", err)
+		}
+	}()
+	sock, err := api.ListenUnix(a.dataDir)
+	if err != nil {
+		return err
+	}
+	var ready atomic.Bool
+	h := handler(n, &ready)
+	servers := []*http.Server{start(sock, h, log)}
+	if listen != "" {
+		token, err := api.Token(a.dataDir)
+		if err != nil {
+			return err
+		}
+		l, err := api.ListenTCP(listen, anywhere)
+		if err != nil {
+			return errors.Join(api.As(api.Usage, err), sock.Close())
+		}
+		log.Info("API listens", "address", "http://"+l.Addr().String(), "token", "in "+api.TokenFile+" of the data directory")
+		servers = append(servers, start(l, guarded(token, h), log))
+	}
+	log.Info("daemon runs", "dataDir", a.dataDir, "store", n.UID(), "version", version)
+	ready.Store(true)
+	err = n.Serve(ctx)
+	ready.Store(false)
+	log.Info("daemon ends: all tasks are drained")
+	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, s := range servers {
+		if serr := s.Shutdown(end); serr != nil {
+			_ = s.Close()
+		}
+	}
+	return err
+}
+
+func start(l net.Listener, h http.Handler, log *slog.Logger) *http.Server {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	go func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			log.Error("API has ended", "cause", err)
+		}
+	}()
+	return s
+}
+
+// handler serves API, health and metrics.
+func handler(n *daemon.Node, ready *atomic.Bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", api.Handler(n))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Load() {
+			http.Error(w, "tasks are not run yet, or not any more", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(n.Registry(), promhttp.HandlerOpts{}))
+	return mux
+}
+
+// guarded asks for the token except for health and readiness.
+func guarded(token string, h http.Handler) http.Handler {
+	behind := api.Guard(token, h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		behind.ServeHTTP(w, r)
+	})
+}
