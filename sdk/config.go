@@ -274,7 +274,7 @@ func (s *shape) scalar(o *option, tree any, v reflect.Value) bool {
 	case durationKind:
 		d, err := time.ParseDuration(text)
 		v.SetInt(int64(d))
-		return err == nil && d >= 0 && text[0] != '-' && text[0] != '+' && o.within(float64(d))
+		return err == nil && text[0] != '-' && text[0] != '+' && o.within(float64(d))
 	}
 	return false
 }
