@@ -2,10 +2,30 @@
 GO   ?= go
 TOOL  = $(GO) tool -modfile=tools.mod
 
-.PHONY: help generate lint
+VERSION := 0.1.0
+COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+PLUGINS := $(patsubst plugins/%/main.go,%,$(wildcard plugins/*/main.go))
+TAGS    ?=
+DEMO    ?= demo-out
+
+export CGO_ENABLED = 0
+
+.PHONY: help build demo test race lint fuzz-short bench soak generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+build: ## bin/datalink and the bundled connectors in bin/plugins
+	@mkdir -p bin/plugins
+	$(GO) build -tags '$(TAGS)' -ldflags '-s -w' -o bin/plugins/ $(PLUGINS:%=./plugins/%)
+	$(GO) build -tags '$(TAGS)' -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.bundled=$$(cd bin/plugins && sha256sum $(PLUGINS) | awk '{printf "%s%s=%s", (NR > 1 ? "," : ""), $$2, $$1}')" -o bin/datalink ./host/cmd/datalink
+
+demo: build ## move recorded MySQL and MariaDB binlogs into SQLite; needs Go only
+	@mkdir -p $(DEMO)
+	GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -o $(DEMO)/mask-go.wasm ./examples/mask-go
+	$(GO) build -o bin/localregistry ./host/cmd/localregistry
+	$(GO) build -o bin/demo ./examples/quickstart/demo
+	@bin/demo -dir $(DEMO)
 
 generate: ## write generated code again
 	$(GO) run -modfile=tools.mod sdk/proto/generate.go
@@ -13,4 +33,14 @@ generate: ## write generated code again
 lint: ## gofumpt, vet and staticcheck; nothing to say is success
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
 	$(GO) vet ./...
+	$(GO) vet -tags faults ./...
 	$(TOOL) staticcheck ./...
+
+test: build ## run every test; ends with what could not run here and why
+	@./test.sh
+
+race: ## run the tests of host, coordination and SDK under the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race ./sdk/... ./host/... ./coordination/... ./registry/...
+
+clean: ## remove what was built and what the demo left
+	rm -rf bin $(DEMO)

@@ -1,6 +1,6 @@
 // Command localregistry adds connectors to a registry folder:
 //
-//	localregistry --to DIR FILE…
+//	localregistry --to DIR [--cache DIR] FILE…
 //
 // A file that ends in .wasm is a module, any other one a program for this
 // platform. Each is asked for its manifest, a program by the argument "manifest".
@@ -34,18 +34,19 @@ func main() {
 		wasmrt.ChildMain()
 	}
 	to := flag.String("to", "", "registry folder, made when it is not there")
+	cache := flag.String("cache", "", "folder for compiled modules, such as cache/wasm of a data directory; empty = none")
 	flag.Parse()
 	if *to == "" || flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: localregistry --to DIR FILE…")
 		os.Exit(2)
 	}
-	if err := run(*to, flag.Args()); err != nil {
+	if err := run(*to, *cache, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "localregistry:", err)
 		os.Exit(1)
 	}
 }
 
-func run(to string, files []string) error {
+func run(to, cache string, files []string) error {
 	folder, err := registry.CreateFolder(to)
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func run(to string, files []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for _, f := range files {
-		m, err := describe(ctx, f)
+		m, err := describe(ctx, f, cache)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
@@ -71,9 +72,9 @@ func run(to string, files []string) error {
 	return nil
 }
 
-func describe(ctx context.Context, file string) (*manifest.Manifest, error) {
+func describe(ctx context.Context, file, cache string) (*manifest.Manifest, error) {
 	if strings.HasSuffix(file, ".wasm") {
-		return describeModule(ctx, file)
+		return describeModule(ctx, file, cache)
 	}
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -92,12 +93,12 @@ func describe(ctx context.Context, file string) (*manifest.Manifest, error) {
 	return m, nil
 }
 
-func describeModule(ctx context.Context, file string) (*manifest.Manifest, error) {
+func describeModule(ctx context.Context, file, cache string) (*manifest.Manifest, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	rt, err := wasmrt.New(wasmrt.Config{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	rt, err := wasmrt.New(wasmrt.Config{CacheDir: cache, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return nil, err
 	}
