@@ -10,4 +10,5 @@ cd "$(dirname "$0")"
 	-C opt-level=3 -C lto=fat -C codegen-units=1 -C panic=abort -C strip=symbols \
 	--remap-path-prefix "$PWD=." -o mask.wasm src/lib.rs
 sha256sum mask.wasm >mask.wasm.sha256
+chmod 644 mask.wasm
 ls -l mask.wasm

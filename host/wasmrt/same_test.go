@@ -146,3 +146,14 @@ func TestMaskRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The committed module is the one whose digest is noted beside it.
+func TestCommittedDigest(t *testing.T) {
+	noted := string(file(t, "../../examples/mask-rust/mask.wasm.sha256"))
+	if got := digest(maskRust(t)) + "  mask.wasm\n"; got != noted {
+		t.Errorf("mask.wasm has the digest %snoted is %s(build it by examples/mask-rust/build.sh)", got, noted)
+	}
+	if n := len(maskRust(t)); n > 100<<10 {
+		t.Errorf("mask.wasm has %d bytes, expected 100 KiB at most", n)
+	}
+}

@@ -30,7 +30,7 @@ func Plugin() sdk.Plugin {
 type Config struct {
 	Columns []string   `config:"columns" required:"true" doc:"columns to mask, each as namespace.table.column"`
 	Mode    string     `config:"mode" default:"stars" enum:"stars|hash" doc:"stars: as many stars as characters; hash: hexadecimal HMAC-SHA-256, cut to the column's length"`
-	Keep    int        `config:"keep" default:"0" min:"0" unit:"characters" doc:"how many of the last characters stay readable, with mode stars"`
+	Keep    int        `config:"keep" default:"0" min:"0" unit:"characters" doc:"how many of the last characters stay readable with mode stars, half of them at most"`
 	Secret  sdk.Secret `config:"secret" doc:"key of the hash, 16 bytes or more"`
 }
 
@@ -159,10 +159,11 @@ func (m *Mask) hide(dst []byte, column int, v *batch.Value) []byte {
 	if !isRaw {
 		n = utf8.RuneCount(text)
 	}
+	keep = min(keep, n/2) // half of a short text is hidden at least
 	for k := n - keep; k > 0; k -= len(stars) {
 		dst = append(dst, stars[:min(k, len(stars))]...)
 	}
-	return append(dst, tail(text, min(keep, n))...)
+	return append(dst, tail(text, keep)...)
 }
 
 // tail returns the last n characters.

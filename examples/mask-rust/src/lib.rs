@@ -73,7 +73,8 @@ pub extern "C" fn call(method: u32, _ptr: *const u8, len: u32) -> u64 {
     })
 }
 
-const MANIFEST: &str = r#"{"name":"mask-rust","version":"1.0.0","summary":"Masks text columns, in Rust","protocolMin":1,"protocolMax":2,"batchFormat":1,"roles":{"transform":{}},"kind":"wasm","grants":{}}"#;
+/// JSON as sdk/manifest has it, with the JSON Schema of the options.
+const MANIFEST: &str = include_str!("../manifest.json");
 
 fn dispatch(method: u32, request: &[u8], out: &mut Vec<u8>, mask: &mut Option<Mask>) -> Result<(), Fault> {
     let mut w = Writer(out);

@@ -5,14 +5,13 @@ use crate::json::{self, Value};
 use crate::schema::{self, Schema};
 use crate::sha256::Hmac;
 use crate::wire::{put_uvarint, Cut, Fault, Problem, Reader};
-use std::collections::HashMap;
 
 pub struct Mask {
     /// Table and column, split at the last dot.
     columns: Vec<(Vec<u8>, Vec<u8>)>,
     keep: usize,
     hmac: Option<Hmac>,
-    tables: HashMap<u64, Table>,
+    tables: Vec<Table>,
     starts: Vec<u32>,
     image: Vec<u8>,
     text: Vec<u8>,
@@ -35,7 +34,7 @@ pub fn configure(config: &[u8]) -> Result<Mask, Vec<Problem>> {
         columns: Vec::new(),
         keep: 0,
         hmac: None,
-        tables: HashMap::new(),
+        tables: Vec::new(),
         starts: Vec::new(),
         image: Vec::new(),
         text: Vec::new(),
@@ -104,7 +103,8 @@ impl Mask {
             }
         }
         if any {
-            self.tables.insert(s.id, Table { def: def.to_vec(), schema: s, masked });
+            self.tables.retain(|t| t.schema.id != s.id);
+            self.tables.push(Table { def: def.to_vec(), schema: s, masked });
         }
         Ok(any)
     }
@@ -125,7 +125,7 @@ impl Mask {
             // Kinds 1 to 4 are rows.
             if (1..=4).contains(&kind) && schemas.contains(&id) {
                 let Mask { tables, keep, hmac, text, image, .. } = self;
-                let t = tables.get(&id).ok_or(Cut)?;
+                let t = tables.iter().find(|t| t.schema.id == id).ok_or(Cut)?;
                 let mut hide = Hide { keep: *keep, hmac: hmac.as_ref(), text };
                 row(&mut r, flags, t, &mut hide, image, out)?;
             } else {
@@ -142,7 +142,7 @@ impl Mask {
         for _ in 0..b.schemas {
             let def = r.bytes()?;
             let id = Reader::new(def).uvarint()?;
-            if self.tables.get(&id).map_or(false, |t| t.def != def) {
+            if self.tables.iter().any(|t| t.schema.id == id && t.def != def) {
                 self.learn(def)?;
             }
         }
@@ -225,7 +225,7 @@ impl Hide<'_> {
         }
         let first_of_char = |b: &u8| *b & 0xc0 != 0x80;
         let n = value.iter().filter(|b| first_of_char(b)).count();
-        let stars = n.saturating_sub(self.keep);
+        let stars = n - self.keep.min(n / 2); // half of a short text is hidden at least
         // The kept tail begins at the character after the stars.
         let at = match value.iter().enumerate().filter(|(_, b)| first_of_char(b)).nth(stars) {
             Some((at, _)) => at,
