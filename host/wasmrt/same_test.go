@@ -62,7 +62,7 @@ func TestSameResult(t *testing.T) {
 			if bytes.Contains(want, []byte(c.lacks)) || !bytes.Contains(want, []byte(c.holds)) || !bytes.Contains(want, []byte("not masked")) {
 				t.Errorf("the native code masks too little or too much")
 			}
-			for name, binary := range map[string][]byte{"go": maskGo(t), "rust": maskRust(t)} {
+			for name, binary := range masks(t) {
 				m := open(t, r, "mask-"+name, binary, nil)
 				d, err := m.Describe(t.Context())
 				if err != nil {
@@ -114,7 +114,7 @@ func difference(t *testing.T, got, want []byte) string {
 // Both refuse what they cannot mask, and report faults of the configuration.
 func TestMaskRefuses(t *testing.T) {
 	r := newRuntime(t)
-	for name, binary := range map[string][]byte{"go": maskGo(t), "rust": maskRust(t)} {
+	for name, binary := range masks(t) {
 		for _, c := range []struct{ config, want string }{
 			{`{"columns": ["shop.customers.nmae"]}`, "no column"},
 			{`{"columns": ["shop.customers.amount"]}`, "expects string"},
@@ -156,4 +156,14 @@ func TestCommittedDigest(t *testing.T) {
 	if n := len(maskRust(t)); n > 100<<10 {
 		t.Errorf("mask.wasm has %d bytes, expected 100 KiB at most", n)
 	}
+}
+
+// masks returns the modules; a compiler with the race detector in it takes
+// minutes for the one in Go.
+func masks(t *testing.T) map[string][]byte {
+	m := map[string][]byte{"rust": maskRust(t)}
+	if !raceDetector {
+		m["go"] = maskGo(t)
+	}
+	return m
 }

@@ -1,0 +1,5 @@
+//go:build !race
+
+package wasmrt
+
+const raceDetector = false
