@@ -11,9 +11,10 @@ import (
 // ErrInvalid is wrapped by every error of Validate.
 var ErrInvalid = errors.New("invalid manifest")
 
-var (
-	nameForm    = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-	versionForm = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+// Compiled where they are used: a guest that never validates does not link regexp.
+const (
+	nameForm    = `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
+	versionForm = `^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`
 )
 
 // Validate reports all that is wrong with a manifest as it is published: see
@@ -24,10 +25,10 @@ func (m *Manifest) Validate() error {
 	add := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
 	}
-	if !nameForm.MatchString(m.Name) || len(m.Name) > 64 {
+	if !regexp.MustCompile(nameForm).MatchString(m.Name) || len(m.Name) > 64 {
 		add("name %q, expected lower-case letters, digits and single hyphens, at most 64", m.Name)
 	}
-	if !versionForm.MatchString(m.Version) {
+	if !regexp.MustCompile(versionForm).MatchString(m.Version) {
 		add("version %q, expected a semantic version such as 1.2.3", m.Version)
 	}
 	if m.ProtocolMin == 0 || m.ProtocolMin > m.ProtocolMax {
