@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -69,7 +70,7 @@ func (c *Client) Open(ctx context.Context, req *wire.OpenRequest) (pipeline.Sour
 		return nil, err
 	}
 	c.reading = s.cancel
-	return &sourceStream{s}, nil
+	return &sourceStream{stream: s}, nil
 }
 
 // stream is what both kinds of stream have in common.
@@ -107,18 +108,31 @@ func (s *stream) Close() error {
 	return nil
 }
 
-type sourceStream struct{ *stream }
+type sourceStream struct {
+	*stream
+	sending sync.Mutex // Grant and Recv both send
+	taken   uint64
+}
 
 // Grant implements pipeline.SourceStream.
 func (s *sourceStream) Grant(records, bytes uint64) error {
-	return s.send(&wire.ReadRequest{Records: records, Bytes: bytes})
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return s.send(&wire.ReadRequest{Records: records, Bytes: bytes, Taken: s.taken})
 }
 
-// Recv implements pipeline.SourceStream.
+// Recv implements pipeline.SourceStream. It tells the reader that the block has
+// arrived.
 func (s *sourceStream) Recv() (*wire.ReadReply, error) {
 	a := new(wire.ReadReply)
 	if err := s.RecvMsg(a); err != nil {
 		return nil, s.c.failure(s.method, err)
 	}
-	return a, nil
+	if a.End || a.Fault != nil {
+		return a, nil
+	}
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	s.taken++
+	return a, s.send(&wire.ReadRequest{Taken: s.taken})
 }

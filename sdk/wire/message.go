@@ -68,7 +68,7 @@ type (
 		Points    []sdk.Point
 		State     []batch.StateItem
 	}
-	ReadRequest struct{ Records, Bytes uint64 }
+	ReadRequest struct{ Records, Bytes, Taken uint64 }
 	NextRequest struct{ WaitMicros uint64 }
 	ReadReply   struct {
 		Block       []byte

@@ -27,7 +27,8 @@ func (m *OpenRequest) Decode(data []byte) error {
 // Append implements Message.
 func (m *ReadRequest) Append(dst []byte) []byte {
 	dst = appendUint(dst, 1, m.Records)
-	return appendUint(dst, 2, m.Bytes)
+	dst = appendUint(dst, 2, m.Bytes)
+	return appendUint(dst, 3, m.Taken)
 }
 
 // Decode implements Message.
@@ -40,6 +41,8 @@ func (m *ReadRequest) Decode(data []byte) error {
 			m.Records = r.uint64()
 		case 2:
 			m.Bytes = r.uint64()
+		case 3:
+			m.Taken = r.uint64()
 		}
 	}
 	return r.err

@@ -2,15 +2,15 @@ package endpoint
 
 import "sync"
 
-// credit is how much the receiver of a stream will take. It counts what is on
-// the way as well: a receiver that has returned all of it is idle.
+// credit is how much the receiver of a stream will take, and what is on the way
+// to it: a receiver that has got everything is idle, whether or not it has
+// returned the credit for it.
 type credit struct {
 	mu             sync.Mutex
 	changed        sync.Cond
 	records, bytes int64 // may go below zero by one block
-	windowRecords  int64 // the first grant
 	queued         int   // blocks built and not yet spent
-	started        bool
+	sent, taken    uint64
 	stopped        bool
 }
 
@@ -20,14 +20,12 @@ func newCredit() *credit {
 	return c
 }
 
-func (c *credit) grant(records, bytes uint64) {
+func (c *credit) grant(records, bytes, taken uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.records += int64(records)
 	c.bytes += int64(bytes)
-	if !c.started {
-		c.started, c.windowRecords = true, c.records
-	}
+	c.taken = max(c.taken, taken)
 	c.changed.Broadcast()
 }
 
@@ -49,6 +47,7 @@ func (c *credit) queue() {
 func (c *credit) spend(records, bytes uint64) {
 	c.mu.Lock()
 	c.queued--
+	c.sent++
 	c.records -= int64(records)
 	c.bytes -= int64(bytes)
 	c.mu.Unlock()
@@ -67,7 +66,7 @@ func (c *credit) idle() bool {
 }
 
 func (c *credit) isIdle() bool {
-	return c.queued == 0 && c.records >= c.windowRecords && c.records > 0 && c.bytes > 0
+	return c.queued == 0 && c.taken >= c.sent && c.records > 0 && c.bytes > 0
 }
 
 func (c *credit) until(cond func() bool) bool {

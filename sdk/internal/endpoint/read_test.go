@@ -201,20 +201,20 @@ func TestPace(t *testing.T) {
 		r.grants <- &wire.ReadRequest{Records: 10, Bytes: 1 << 20}
 		want("lone row, idle receiver", 1)
 		s.rows <- 2
-		want("receiver has not accepted row 1")
+		want("row 1 has not arrived")
 		s.rows <- 3
 		want("nor now")
-		r.grants <- &wire.ReadRequest{Records: 1}
-		want("all that gathered", 2, 3)
+		r.grants <- &wire.ReadRequest{Taken: 1}
+		want("all that gathered, although no credit came back", 2, 3)
 		for i := 4; i < 13; i++ {
 			s.rows <- i
 		}
 		want("a full block goes although the receiver is busy", 4, 5, 6, 7)
 		want("the next one as well", 8, 9, 10, 11)
 		want("the rest waits")
-		r.grants <- &wire.ReadRequest{Records: 9}
-		want("still one record out")
-		r.grants <- &wire.ReadRequest{Records: 1}
+		r.grants <- &wire.ReadRequest{Records: 9, Taken: 3}
+		want("one block has not arrived")
+		r.grants <- &wire.ReadRequest{Taken: 4}
 		want("idle again", 12)
 		if err := e.Close(t.Context()); err != nil {
 			t.Error(err)

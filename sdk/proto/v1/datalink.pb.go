@@ -1558,11 +1558,13 @@ func (x *OpenRequest) GetState() []*StateItem {
 	return nil
 }
 
-// ReadRequest grants credit. The first one starts the stream.
+// ReadRequest grants credit and says what has arrived. The first one starts the
+// stream.
 type ReadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Records       uint64                 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"` // in addition to what was granted before
 	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Taken         uint64                 `protobuf:"varint,3,opt,name=taken,proto3" json:"taken,omitempty"` // blocks that have arrived since the stream began
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1607,6 +1609,13 @@ func (x *ReadRequest) GetRecords() uint64 {
 func (x *ReadRequest) GetBytes() uint64 {
 	if x != nil {
 		return x.Bytes
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
 	}
 	return 0
 }
@@ -2678,10 +2687,11 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\vOpenRequest\x124\n" +
 	"\texecution\x18\x01 \x01(\v2\x16.datalink.v1.ExecutionR\texecution\x12*\n" +
 	"\x06points\x18\x02 \x03(\v2\x12.datalink.v1.PointR\x06points\x12,\n" +
-	"\x05state\x18\x03 \x03(\v2\x16.datalink.v1.StateItemR\x05state\"=\n" +
+	"\x05state\x18\x03 \x03(\v2\x16.datalink.v1.StateItemR\x05state\"S\n" +
 	"\vReadRequest\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x04R\arecords\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"&\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x14\n" +
+	"\x05taken\x18\x03 \x01(\x04R\x05taken\"&\n" +
 	"\vNextRequest\x12\x17\n" +
 	"\await_us\x18\x01 \x01(\x04R\x06waitUs\"\xb5\x01\n" +
 	"\tReadReply\x12\x14\n" +
