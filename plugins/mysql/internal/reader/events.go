@@ -23,9 +23,8 @@ func (r *Reader) event(out *batch.Builder, ev *binlog.Event, b *binlog.Bounds) e
 		if len(r.levels) > 0 {
 			return nil // of the prepared part; the commit has its own
 		}
-		var g binlog.Group
-		var buf [128]byte
-		if err := binlog.DecodeGroup(ev, buf[:0], &g); err != nil {
+		g := &r.group
+		if err := binlog.DecodeGroup(ev, r.group.ID[:0], g); err != nil {
 			return r.where(err)
 		}
 		r.tx.setID(g.ID)

@@ -25,20 +25,23 @@ type Reader struct {
 	filter filter
 	log    *slog.Logger
 
-	files  []binlog.File
-	file   int // place in files of the open one
-	src    *binlog.Source
-	scan   *binlog.Scanner // of the open file
-	ahead  lookahead
-	here   place // file, identity and offset after the last whole transaction
-	ended  error // what Next returns for ever
-	points []point
-	since  int64 // seconds: transactions before it are passed over
+	files []binlog.File
+	file  int // place in files of the open one
+	src   *binlog.Source
+	scan  *binlog.Scanner // of the open file
+	ahead lookahead
+	// lookAhead is the method far, kept so that it is not made anew each time.
+	lookAhead func(at int64) (*binlog.Scanner, error)
+	here      place // file, identity and offset after the last whole transaction
+	ended     error // what Next returns for ever
+	points    []point
+	since     int64 // seconds: transactions before it are passed over
 
 	tx     tx
 	levels []level // insides that are being read: compressed or prepared transactions
 	iter   rows.Iter
 	ev     binlog.Event
+	group  binlog.Group
 	tables tables
 	hist   *schema.History
 	xa     map[string]span
@@ -62,7 +65,9 @@ func New(env sdk.Env, cfg Config) (*Reader, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s, _ := parseStart(cfg.Start)
-	return &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), log: log}, nil
+	r := &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), log: log}
+	r.lookAhead = r.far
+	return r, nil
 }
 
 // Check finds the files and looks at the head of each.

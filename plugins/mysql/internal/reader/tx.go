@@ -203,7 +203,7 @@ func (r *Reader) where(err error) error {
 // enter begins the transaction that the next event begins.
 func (r *Reader) enter() error {
 	t := &r.tx
-	if err := binlog.Index(r.scan, &t.index, r.far); err != nil {
+	if err := binlog.Index(r.scan, &t.index, r.lookAhead); err != nil {
 		return err
 	}
 	t.bounds = t.index.Bounds
