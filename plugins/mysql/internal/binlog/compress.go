@@ -161,5 +161,28 @@ func (d *Decompressor) Open(src io.Reader) (io.Reader, error) {
 	return d.d, nil
 }
 
+// All inflates a stream of at most limit bytes into dst.
+func (d *Decompressor) All(src, dst []byte, limit int) ([]byte, error) {
+	in, err := d.Open(bytes.NewReader(src))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if len(dst) == cap(dst) {
+			dst = append(dst, 0)[:len(dst)]
+		}
+		n, err := in.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case len(dst) > limit:
+			return nil, fmt.Errorf("%w: compressed transaction inflates to more than the %d bytes it names", ErrCorrupt, limit)
+		case err == io.EOF:
+			return dst, nil
+		case err != nil:
+			return nil, fmt.Errorf("%w: compressed transaction: %w", ErrCorrupt, err)
+		}
+	}
+}
+
 // Close frees the decoder.
 func (d *Decompressor) Close() { d.d.Close() }

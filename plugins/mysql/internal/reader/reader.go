@@ -37,16 +37,18 @@ type Reader struct {
 	points    []point
 	since     int64 // seconds: transactions before it are passed over
 
-	tx     tx
-	levels []level // insides that are being read: compressed or prepared transactions
-	iter   rows.Iter
-	ev     binlog.Event
-	group  binlog.Group
-	tables tables
-	hist   *schema.History
-	xa     map[string]span
-	zstd   *binlog.Decompressor
-	silent uint64 // bytes passed over since something was appended
+	tx       tx
+	levels   []level // insides that are being read: compressed or prepared transactions
+	iter     rows.Iter
+	ev       binlog.Event
+	group    binlog.Group
+	tables   tables
+	hist     *schema.History
+	xa       map[string]span
+	zstd     *binlog.Decompressor
+	inner    *binlog.Scanner // of the inside of compressed transactions
+	inflated []byte
+	silent   uint64 // bytes passed over since something was appended
 }
 
 // point is one of the points given to Open.

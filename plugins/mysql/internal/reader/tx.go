@@ -63,6 +63,13 @@ func (r *Reader) step(out *batch.Builder) error {
 		return r.between()
 	}
 	ev := &r.ev
+	if err := r.scan.Peek(&ev.Header); err != nil {
+		return err
+	}
+	if ev.Type == binlog.TransactionPayload && ev.Size > payloadInMemory {
+		ev.At = r.scan.Offset()
+		return r.where(r.payloadFile(&ev.Header))
+	}
 	if err := r.scan.Next(ev); err != nil {
 		return err
 	}
@@ -127,6 +134,8 @@ func (r *Reader) between() error {
 	switch {
 	case err == io.EOF:
 		return r.nextFile()
+	case errors.Is(err, binlog.ErrCut):
+		return r.cut(&binlog.Bounds{Err: err})
 	case err != nil:
 		return err
 	}
