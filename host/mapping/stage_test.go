@@ -15,8 +15,11 @@ func orders() *batch.Schema {
 	return &batch.Schema{
 		ID: 3, Namespace: "shop", Table: "orders", Key: []int{0}, PrimaryKey: true,
 		Columns: []batch.Column{
-			{Name: "id", Type: batch.Int64}, {Name: "status", Type: batch.String, Flags: batch.Nullable},
-			{Name: "total", Type: batch.Decimal, Scale: 2}, {Name: "at", Type: batch.DateTime}, {Name: "big", Type: batch.Uint64},
+			{Name: "id", Type: batch.Int64},
+			{Name: "status", Type: batch.String, Flags: batch.Nullable},
+			{Name: "total", Type: batch.Decimal, Scale: 2},
+			{Name: "at", Type: batch.DateTime},
+			{Name: "big", Type: batch.Uint64},
 		},
 		Uniques:     []batch.Index{{Name: "u", Columns: []int{1, 2}}},
 		ForeignKeys: []batch.ForeignKey{{Name: "f", Columns: []int{1}, RefTable: "s", RefColumns: []string{"x"}}},

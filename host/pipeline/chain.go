@@ -34,37 +34,42 @@ func newChain(stages []Stage) *chain {
 // last returns the registry of the chain's output.
 func (c *chain) last() *batch.Registry { return c.regs[len(c.regs)-1] }
 
-// run returns the block after all stages and the number of rows before them.
-func (c *chain) run(ctx context.Context, data []byte) (out []byte, read int, err error) {
+// size is how many events, and how many rows among them, a block has.
+type size struct{ events, rows int }
+
+func sizeOf(b *batch.Block) size { return size{b.Len(), rows(b)} }
+
+// run returns the block after all stages and its size before them.
+func (c *chain) run(ctx context.Context, data []byte) (out []byte, before size, err error) {
 	if len(c.stages) == 0 {
 		var b batch.Block
 		if err := b.Decode(data, c.regs[0], batch.Limits{}); err != nil {
-			return nil, 0, err
+			return nil, before, err
 		}
-		return data, rows(&b), nil
+		return data, sizeOf(&b), nil
 	}
 	for i, l := range c.stages {
 		if err := l.blk.Decode(data, c.regs[i], batch.Limits{}); err != nil {
-			return nil, 0, fmt.Errorf("before transform %d: %w", i+1, err)
+			return nil, before, fmt.Errorf("before transform %d: %w", i+1, err)
 		}
 		if i == 0 {
-			read = rows(&l.blk)
+			before = sizeOf(&l.blk)
 		}
 		if err := l.learn(ctx, c.regs[i], c.regs[i+1]); err != nil {
-			return nil, 0, err
+			return nil, before, err
 		}
 		ids, err := l.wanted()
 		if err != nil {
-			return nil, 0, err
+			return nil, before, err
 		}
 		if ids == nil {
 			continue
 		}
 		if data, err = l.stage.Apply(ctx, data, ids); err != nil {
-			return nil, 0, fmt.Errorf("transform %d: %w", i+1, err)
+			return nil, before, fmt.Errorf("transform %d: %w", i+1, err)
 		}
 	}
-	return data, read, nil
+	return data, before, nil
 }
 
 // learn asks the stage about the schemas that are new in its block. Those it

@@ -94,12 +94,12 @@ func (f *feed) receive(ctx context.Context) error {
 }
 
 func (f *feed) take(ctx context.Context, data []byte, first, last sdk.Position) error {
-	size := len(data)
-	out, read, err := f.chain.run(ctx, data)
+	bytes := len(data)
+	out, before, err := f.chain.run(ctx, data)
 	if err != nil {
 		return err
 	}
-	e := &entry{data: out, first: first, last: last, bytes: size}
+	e := &entry{data: out, first: first, last: last, records: before.events, bytes: bytes}
 	if err := e.block.Decode(out, f.chain.last(), batch.Limits{}); err != nil {
 		return fmt.Errorf("block from %s: %w", describePosition(first), err)
 	}
@@ -107,13 +107,9 @@ func (f *feed) take(ctx context.Context, data []byte, first, last sdk.Position) 
 		e.committed = e.block.Txs[i].Committed
 	}
 	e.version = f.clock.next(e.block.Len())
-	f.cfg.Observer.Read(read, size, last, e.committed)
-	if dropped := read - rows(&e.block); dropped > 0 {
+	f.cfg.Observer.Read(before.rows, bytes, last, e.committed)
+	if dropped := before.rows - rows(&e.block); dropped > 0 {
 		f.cfg.Observer.Filtered(dropped)
-	}
-	if short := read - e.block.Len(); short > 0 {
-		// Credit for what the stages dropped comes back at once.
-		f.freed(short, 0)
 	}
 	f.win.add(e)
 	return nil

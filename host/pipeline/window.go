@@ -14,6 +14,7 @@ type entry struct {
 	index     int64 // place in the round, from 0
 	data      []byte
 	block     batch.Block
+	records   int // events and bytes as the reader sent them: its credit
 	bytes     int
 	version   uint64 // of event 0
 	first     sdk.Position
@@ -70,7 +71,7 @@ func (w *window) add(e *entry) {
 	e.index, e.waiting = w.next, w.writers
 	w.next++
 	w.entries = append(w.entries, e)
-	w.records += e.block.Len()
+	w.records += e.records
 	w.bytes += e.bytes
 	if w.full.IsZero() && (w.records >= w.limit.Records || w.bytes >= w.limit.Bytes) {
 		w.full = time.Now()
@@ -130,7 +131,7 @@ func (w *window) release() {
 		if e.waiting > 0 {
 			break
 		}
-		records += e.block.Len()
+		records += e.records
 		bytes += e.bytes
 		w.durable = e.last
 		n++
