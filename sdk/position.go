@@ -75,7 +75,7 @@ type Execution struct {
 	Epoch    uint64 // fencing token
 	Writer   string // name of the writer within the task; "" for readers
 	Lanes    int32  // lanes the task asks for; 0 = the writer's default
-	Mapping  string // digest of mapping and lane count, stored with the progress
+	Mapping  string // digest of tables, columns and filters, stored with the progress; the lane count is apart
 	TakeOver bool   // claim rows of another store or task uid
 	Worker   string // who runs it, for messages
 }

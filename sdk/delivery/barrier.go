@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"math"
+	"slices"
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -65,9 +66,7 @@ func (d *dispatcher) placeAfter(q *request, i, at int, x *item) place {
 		p.pos.Source, p.pos.Ordinal = t.End, 0
 		return p
 	}
-	p := place{pos: x.tx.start, mark: mark{q.seq, i, x.ordinal + 1}, set: x.tx.known}
-	p.pos.Ordinal = x.ordinal + 1
-	return p
+	return place{pos: x.tx.within(x.ordinal + 1), mark: mark{q.seq, i, x.ordinal + 1}, set: x.tx.known}
 }
 
 // group puts g into the queues of its lanes; nil lanes = all.
@@ -85,6 +84,9 @@ func (d *dispatcher) group(g *group, waits []wait, q *request, i int, ordinal ui
 		x := l.stage()
 		x.ev = batch.Event{}
 		x.kind, x.group, x.waits = itemGroup, g, waits
+		if l.gate != nil {
+			x.waits, l.gate = slices.Concat(waits, l.gate), nil
+		}
 		x.txAt, x.ordinal, x.tx, x.req = i, ordinal, &q.txs[i], q
 		x.inner = l.lastTx == x.tx.id
 		l.lastTx = d.txID
@@ -106,9 +108,7 @@ func (d *dispatcher) stop(q *request, i int, ordinal uint64) error {
 	if total == 0 {
 		return nil
 	}
-	p := place{pos: info.start, mark: mark{q.seq, i, ordinal}, set: info.known}
-	p.pos.Ordinal = ordinal
-	d.reach(p)
+	d.reach(place{pos: info.within(ordinal), mark: mark{q.seq, i, ordinal}, set: info.known})
 	for _, l := range r.lanes {
 		l.lastTx = d.txID
 	}
@@ -122,10 +122,10 @@ func (d *dispatcher) aside(q *request) error {
 	info := &q.txs[n]
 	x := item{kind: itemAside, req: q, tx: info}
 	if d.open {
-		*info = txInfo{id: d.txID, start: d.start, known: d.startOK}
+		*info = txInfo{id: d.txID, start: d.start, inside: d.inside, known: d.startOK}
 		x.ordinal, x.inner = d.next, true
 	} else {
-		*info = txInfo{id: math.MaxUint64, start: d.at, known: d.known}
+		*info = txInfo{id: math.MaxUint64, start: d.at, inside: d.at, known: d.known}
 	}
 	d.count++
 	if d.unit != nil {

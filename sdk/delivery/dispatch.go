@@ -29,21 +29,28 @@ type dispatcher struct {
 	at        sdk.Position // after the last transaction
 	known     bool         // at may be stored
 	open      bool         // inside a transaction
+	relaned   bool         // the lanes are not those that the points speak of
+	want      int32        // lanes to change to at the next place that allows it; 0 = no change
 	txID      uint64
 	start     sdk.Position
+	inside    sdk.Position
 	startOK   bool
+	stood     bool   // it was decided whether lanes may stand inside the transaction
 	next      uint64 // ordinal after the last change of the transaction
 	records   int    // of the open transaction since its begin or the last split
 	size      int
 	unit      *group // collects what has no positions to stand at
 	last0     place  // the last place before it
 	ev        batch.Event
+	stays     bool // of ev
 	cur       *request
 	count     int // items of cur not yet counted in it
 	skipped   uint64
 	staged    int // items of all lanes not yet published
 	runnable  bool
 	coversAny bool
+	real      bool              // the transaction is more than a sign of life
+	moved     map[string][]byte // rows that the transaction has moved, by table and new key
 }
 
 // reset forgets where the stream is: the next request is one that was sent
@@ -173,17 +180,17 @@ func (r *run) working() bool {
 func (d *dispatcher) begin(req *wire.WriteRequest) error {
 	r := d.run
 	d.began = true
-	if len(req.Lanes) > 0 {
-		d.points = req.Lanes
+	if len(req.Lanes) > 0 && !d.relaned {
+		d.points = slices.Clone(req.Lanes)
 	}
 	for _, l := range d.points {
 		if l != -2 && (l < 0 || l >= int64(len(r.lanes))) {
 			return sdk.Faultf(sdk.CodeInternal, "block %d: it names lane %d, the writer has lanes 0 to %d", req.Seq, l, len(r.lanes)-1)
 		}
 	}
-	d.last0 = place{}
 	d.at, d.known = req.First, len(req.First.Source) > 0
 	d.at.Ordinal = 0
+	d.last0 = place{pos: req.First, mark: mark{seq: req.Seq}, set: d.known}
 	if d.at.Format == "" {
 		d.at.Format, d.at.Version = req.Last.Format, req.Last.Version
 	}
@@ -218,11 +225,9 @@ func (d *dispatcher) block(q *request) error {
 			return err
 		}
 	}
-	if req.Split && d.open && d.startOK && d.unit == nil && n > 0 {
+	if req.Split && d.open && n > 0 && q.txs[n-1].known && d.unit == nil {
 		// The lanes may stand at the end of the block.
-		p := place{pos: d.start, mark: mark{q.seq, n - 1, d.next}, set: true}
-		p.pos.Ordinal = d.next
-		d.reach(p)
+		d.reach(place{pos: q.txs[n-1].within(d.next), mark: mark{q.seq, n - 1, d.next}, set: true})
 		for _, l := range r.lanes {
 			l.lastTx = d.txID
 		}
@@ -230,9 +235,14 @@ func (d *dispatcher) block(q *request) error {
 	return nil
 }
 
-// reach says that lanes may stand at p once they have what is staged.
+// reach says that lanes may stand at p once they have what is staged. A lane
+// that covered something stands there only once p is not before what it holds:
+// that is so at the very place that it had stored, and where p is behind a
+// transaction that it did not have, since a source names no place that neither
+// holds the other.
 func (d *dispatcher) reach(p place) {
 	for _, l := range d.run.lanes {
+		l.caught = l.caught || l.met || samePosition(l.point.Position, p.pos)
 		if l.caught {
 			l.place, l.placeN = p, l.total
 		}
@@ -246,31 +256,20 @@ func (d *dispatcher) tx(q *request, i int) error {
 	t := &q.block.Txs[i]
 	info := &q.txs[i]
 	if t.Begins || !d.open {
-		d.txID++
-		d.start, d.startOK = d.at, d.known
-		if !d.known && d.txID == 1 && len(t.Start) > 0 {
-			d.start.Source, d.startOK = t.Start, true
-		}
-		d.records, d.size = 0, 0
-		d.open, d.next = true, t.Ordinal
-		if !t.Begins {
-			// Its earlier changes are done in all lanes.
-			for _, l := range r.lanes {
-				l.lastTx = d.txID
-			}
-		}
-		if !d.startOK && len(r.lanes) > 1 && d.unit == nil {
-			d.unit = &group{from: d.last0}
-		}
+		d.begins(t)
 	}
-	*info = txInfo{id: d.txID, start: d.start, known: d.startOK}
+	if err := d.covers(q, t); err != nil {
+		return err
+	}
+	if d.real && !d.stood {
+		d.stood = true
+		d.stand()
+	}
+	*info = txInfo{id: d.txID, start: d.start, inside: d.inside, known: d.startOK}
 	for _, l := range r.lanes {
 		if m := l.resume; m.seq == q.seq && m.tx == i && m.ordinal > 0 {
 			l.lastTx = d.txID
 		}
-	}
-	if err := d.covers(q, i, t); err != nil {
-		return err
 	}
 	for at := t.First; at < t.First+t.Count; at++ {
 		var err error
@@ -290,8 +289,7 @@ func (d *dispatcher) tx(q *request, i int) error {
 	if len(t.End) == 0 {
 		if d.startOK {
 			// A lane may stand here by ordinal only.
-			d.last0 = place{pos: d.start, mark: mark{q.seq, i + 1, 0}, set: true}
-			d.last0.pos.Ordinal = d.next
+			d.last0 = place{pos: info.within(d.next), mark: mark{q.seq, i + 1, 0}, set: true}
 		}
 		d.known = false
 		return nil
@@ -302,25 +300,65 @@ func (d *dispatcher) tx(q *request, i int) error {
 		d.endUnit(q, p)
 	}
 	d.reach(p)
+	d.last0 = p
+	if d.want != 0 {
+		return d.relane(p)
+	}
 	return nil
 }
 
-// covers finds out which lanes have the transaction already.
-func (d *dispatcher) covers(q *request, i int, t *batch.Tx) error {
-	r := d.run
-	real := t.ID != "" || t.Count > 0 && q.block.Kind(t.First) != batch.Heartbeat
-	if len(t.Covers) == 0 && !d.coversAny {
-		if real {
-			for _, l := range r.lanes {
-				l.caught = true
-			}
+// begins notes where a transaction begins.
+func (d *dispatcher) begins(t *batch.Tx) {
+	d.txID++
+	d.start, d.inside, d.startOK = d.at, d.at, d.known
+	if len(t.Start) > 0 {
+		d.inside.Source = t.Start
+		if !d.known && d.txID == 1 {
+			d.start, d.startOK = d.inside, true
 		}
-		return nil
 	}
-	for _, l := range r.lanes {
-		l.covered = 0
+	d.stood, d.records, d.size = false, 0, 0
+	d.open, d.next = true, t.Ordinal
+	if t.Begins {
+		clear(d.moved)
+		return
 	}
+	// Its earlier changes are done in all lanes.
+	for _, l := range d.run.lanes {
+		l.lastTx = d.txID
+	}
+}
+
+// stand decides whether lanes may stand inside the transaction that begins: not
+// where a lane lacks it but may hold later ones. Several lanes do it as a unit
+// then.
+func (d *dispatcher) stand() {
+	lanes := d.run.lanes
+	for _, l := range lanes {
+		if l.caught || d.coversAny && l.covered == math.MaxUint64 {
+			continue
+		}
+		if d.coversAny && l.covered > 0 && bytes.Equal(l.point.Position.Source, d.inside.Source) {
+			l.caught = true
+			continue
+		}
+		d.startOK = false
+	}
+	if !d.startOK && len(lanes) > 1 && d.unit == nil {
+		d.unit = &group{from: d.last0}
+	}
+}
+
+// covers finds out which lanes have the transaction already.
+func (d *dispatcher) covers(q *request, t *batch.Tx) error {
+	r := d.run
+	d.real = t.ID != "" || t.Count > 0 && q.block.Kind(t.First) != batch.Heartbeat
 	d.coversAny = false
+	if len(t.Covers) > 0 {
+		for _, l := range r.lanes {
+			l.covered = 0
+		}
+	}
 	for _, c := range t.Covers {
 		if len(d.points) == 0 && !r.cfg.Switches.SkipOff {
 			return sdk.Faultf(sdk.CodeInternal, "block %d: transaction %s is covered by point %d, but the first request named no lanes", q.seq, t.ID, c.Point)
@@ -339,9 +377,9 @@ func (d *dispatcher) covers(q *request, i int, t *batch.Tx) error {
 			l.lastTx = d.txID
 		}
 	}
-	if real {
+	if d.real {
 		for _, l := range r.lanes {
-			l.caught = l.caught || l.covered != math.MaxUint64
+			l.met = l.met || !d.coversAny || l.covered != math.MaxUint64
 		}
 	}
 	return nil
@@ -384,6 +422,7 @@ func (d *dispatcher) event(q *request, i, at int) error {
 			return err
 		}
 		d.next = max(d.next, x.ev.Ordinal+1)
+		x.stays = d.track(&x.ev)
 		if d.skips(l, q, i, x.ev.Ordinal) {
 			l.unstage()
 			return nil
@@ -421,7 +460,7 @@ func (l *lane) stage() *item {
 		l.staged = append(l.staged, item{})
 	}
 	x := &l.staged[n]
-	x.kind, x.parts, x.inner, x.cut, x.plan, x.group, x.waits = itemEvent, partWhole, false, false, nil, nil, nil
+	x.kind, x.parts, x.inner, x.cut, x.stays, x.plan, x.group, x.waits = itemEvent, partWhole, false, false, false, nil, nil, nil
 	return x
 }
 
@@ -434,6 +473,9 @@ func (d *dispatcher) commitStage(l *lane, x *item, q *request, i, at int) {
 	x.inner = l.lastTx == d.txID
 	l.lastTx = d.txID
 	l.total++
+	if l.gate != nil {
+		x.waits, l.gate = slices.Concat(x.waits, l.gate), nil
+	}
 	d.count++
 	d.staged++
 	d.records++

@@ -63,15 +63,22 @@ func (e *Engine) Claim(ctx context.Context, ex sdk.Execution) (*sdk.Claimed, err
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPoints(c.Points, ex); err != nil {
+	if err := checkPoints(&c, ex); err != nil {
 		return nil, err
 	}
 	e.ex, e.claimed = ex, &c
 	return &c, nil
 }
 
-// checkPoints demands lanes 0 to n-1, each once, or none at all.
-func checkPoints(points []sdk.Point, ex sdk.Execution) error {
+// checkPoints demands lanes 0 to n-1, each once, or none at all, and that they
+// were made under the execution's mapping.
+func checkPoints(c *sdk.Claimed, ex sdk.Execution) error {
+	points := c.Points
+	if c.Mapping != "" && c.Mapping != ex.Mapping {
+		return sdk.Faultf(sdk.CodeRefused, "claim of task %s, writer %s: the lanes stand at different positions under mapping %q, the task has mapping %q",
+			ex.Task, ex.Writer, c.Mapping, ex.Mapping).
+			Suggest("run once with the old mapping until the task has drained, then change it")
+	}
 	seen := make([]bool, len(points))
 	for _, p := range points {
 		if p.Lane < 0 || int(p.Lane) >= len(points) || seen[p.Lane] {

@@ -23,6 +23,7 @@ type lane struct {
 	waiting bool      // for something to do
 	saw     uint64    // version of what was published when it began to wait
 	parked  bool
+	retired bool // other lanes have taken its place
 
 	done atomic.Uint64 // items committed
 
@@ -38,7 +39,9 @@ type lane struct {
 	placeN  uint64 // of them, those before the place that is reached
 	place   place
 	lastTx  uint64 // source transaction of which changes were staged or covered
+	met     bool   // a transaction that it does not cover was met
 	caught  bool   // all that the lane covers lies behind: its position may move
+	gate    []wait // for the next item: a unit that the lane had no part in
 	resume  mark   // what was committed before the attempt
 	covered uint64 // of the current transaction: ordinals below it
 }
@@ -83,6 +86,9 @@ func (l *lane) next() (job, bool) {
 			}
 			l.parked = false
 			continue
+		}
+		if l.retired {
+			return job{}, false
 		}
 		l.fetch()
 		if j, ok := l.pick(); ok {

@@ -207,7 +207,7 @@ func (r *run) drop() {
 		l.front, l.frontN, l.advance = place{}, 0, false
 		l.done.Store(0)
 		l.staged, l.total, l.placeN, l.place = nil, 0, 0, place{}
-		l.lastTx = 0
+		l.lastTx, l.gate = 0, nil
 		l.resume = l.at
 	}
 	r.d.reset()

@@ -19,9 +19,18 @@ type request struct {
 
 // txInfo is what items need to know of their source transaction.
 type txInfo struct {
-	id    uint64       // rises along the stream
-	start sdk.Position // before the transaction
-	known bool         // start may be stored
+	id     uint64       // rises along the stream
+	start  sdk.Position // before the transaction
+	inside sdk.Position // what an ordinal is added to
+	known  bool         // they may be stored
+}
+
+// within is the position inside the transaction before the change with that
+// ordinal.
+func (t *txInfo) within(ordinal uint64) sdk.Position {
+	p := t.inside
+	p.Ordinal = ordinal
+	return p
 }
 
 // mark is a place in the stream by its blocks: what comes before it is done.
@@ -75,6 +84,7 @@ type item struct {
 	parts   uint8
 	inner   bool // changes of its transaction before it belong to the lane too
 	cut     bool // a target transaction may end before it
+	stays   bool // another row has taken the place of the one that is removed
 	at      int  // event in the block
 	txAt    int  // entry in the block
 	ordinal uint64
@@ -94,23 +104,23 @@ func (it *item) before() place {
 	}
 	p := place{pos: it.tx.start, mark: mark{seq: it.req.seq, tx: it.txAt}, set: it.tx.known}
 	if it.inner {
-		p.pos.Ordinal, p.mark.ordinal = it.ordinal, it.ordinal
+		p.pos, p.mark.ordinal = it.tx.within(it.ordinal), it.ordinal
 	}
 	return p
 }
 
 // begins reports whether a target transaction may end between prev and it.
 func (it *item) begins(prev *item) bool {
-	if !it.tx.known {
-		return false
-	}
-	return it.cut || it.tx.id != prev.tx.id
+	return it.known() && (it.cut || it.tx.id != prev.tx.id)
 }
 
 // apart reports whether the place between prev and it has a position at all.
 func (it *item) apart(prev *item) bool {
-	return it.tx.known && (it.tx.id != prev.tx.id || it.ordinal != prev.ordinal)
+	return it.known() && (it.tx.id != prev.tx.id || it.ordinal != prev.ordinal)
 }
+
+// known reports whether the place before the item may be stored.
+func (it *item) known() bool { return it.tx.known || it.kind == itemGroup && it.group.from.set }
 
 // wait says that lane must have committed its item n.
 type wait struct {

@@ -25,7 +25,8 @@ type run struct {
 	cfg    *Config
 	stream Stream
 	ctx    context.Context
-	lanes  []*lane
+	lanes  []*lane // changed under mu
+	crew   sync.WaitGroup
 
 	trouble chan struct{} // records were refused, or the run has failed
 
@@ -49,12 +50,15 @@ type run struct {
 func newRun(e *Engine, c *sdk.Claimed, s Stream) *run {
 	r := &run{e: e, cfg: &e.cfg, stream: s, trouble: make(chan struct{}, 1)}
 	r.cond = sync.NewCond(&r.mu)
-	r.setLanes(c.Points)
+	r.lanes = r.newLanes(c.Points)
 	r.d = dispatcher{run: r, registry: batch.NewRegistry(), plans: map[*batch.Schema]*plan{}, tables: map[string]*table{}, gen: 1}
+	if n := r.e.ex.Lanes; e.tw != nil && n != int32(len(r.lanes)) {
+		r.d.want = n
+	}
 	return r
 }
 
-func (r *run) setLanes(points []sdk.Point) {
+func (r *run) newLanes(points []sdk.Point) []*lane {
 	n := len(points)
 	if n == 0 {
 		n = int(r.e.ex.Lanes)
@@ -62,8 +66,8 @@ func (r *run) setLanes(points []sdk.Point) {
 	if r.e.tw == nil {
 		n = 1
 	}
-	r.lanes = make([]*lane, n)
-	for i := range r.lanes {
+	lanes := make([]*lane, n)
+	for i := range lanes {
 		l := &lane{run: r, no: int32(i), last: r.cfg.Clock.Now()}
 		l.seg.config = r.cfg
 		l.point = sdk.Point{Writer: r.e.ex.Writer, Lane: int32(i)}
@@ -72,8 +76,9 @@ func (r *run) setLanes(points []sdk.Point) {
 				l.point.BatchNo, l.point.Position = p.BatchNo, p.Position
 			}
 		}
-		r.lanes[i] = l
+		lanes[i] = l
 	}
+	return lanes
 }
 
 func (r *run) run(ctx context.Context) error {
@@ -84,16 +89,16 @@ func (r *run) run(ctx context.Context) error {
 
 	input := make(chan received, 16)
 	go r.receive(ctx, input) // ends when the stream does, see Stream
-	var workers, replier, rest sync.WaitGroup
+	var replier, rest sync.WaitGroup
 	for _, l := range r.lanes {
-		workers.Go(l.work)
+		r.crew.Go(l.work)
 	}
 	replier.Go(r.reply)
 	rest.Go(func() { r.tick(ctx) })
 
 	err := r.d.loop(ctx, input)
 	r.stop(err)
-	workers.Wait()
+	r.crew.Wait()
 	r.mu.Lock()
 	r.flushed = true
 	r.mu.Unlock()

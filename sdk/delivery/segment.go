@@ -1,8 +1,6 @@
 package delivery
 
 import (
-	"bytes"
-
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -31,7 +29,6 @@ type segments struct {
 // made is what segments remembers of a change.
 type made struct {
 	table *table
-	moved uint64 // source transaction in which a change of key put the row here
 }
 
 // owner says into which change an item went, or one of its parts.
@@ -77,9 +74,6 @@ type step struct {
 	before  batch.Image
 	after   batch.Image
 	version uint64
-	tx      uint64
-	moved   bool
-	insert  bool
 }
 
 // add merges the n-th item of the batch.
@@ -92,7 +86,7 @@ func (s *segments) add(it *item, n int) error {
 		}
 		s.gen = p.gen
 	}
-	st := step{kind: ev.Kind, key: ev.Key, before: ev.Before, after: ev.After, tx: it.tx.id}
+	st := step{kind: ev.Kind, key: ev.Key, before: ev.Before, after: ev.After}
 	if base := it.req.req.VersionBase; base > 0 {
 		st.version = base + uint64(it.at)
 	}
@@ -132,7 +126,7 @@ func (s *segments) add(it *item, n int) error {
 	}
 	switch ev.Kind {
 	case batch.Insert, batch.Read:
-		st.op, st.insert = sdk.Upsert, true
+		st.op = sdk.Upsert
 		return s.keyed(it, &st, partWhole, n)
 	case batch.Delete:
 		st.op, st.after = sdk.Remove, batch.Image{}
@@ -161,7 +155,7 @@ func (s *segments) add(it *item, n int) error {
 		}
 	}
 	if it.parts == partNew || it.parts == partBoth {
-		st.before, st.moved = batch.Image{}, true
+		st.before = batch.Image{}
 		return s.keyed(it, &st, partNew, n)
 	}
 	return nil
@@ -249,10 +243,12 @@ func (s *segments) keyed(it *item, st *step, part uint8, n int) error {
 	}
 	h := hash(p.table.seed, st.key)
 	at := s.keys.find(s, h, p.table, st.key)
-	if at >= 0 && s.displaced(at, st) {
-		s.owners = append(s.owners, owner{int32(n), at})
-		for i := range touches {
-			s.ties.add(touches[i], at)
+	if st.op == sdk.Remove && it.stays {
+		// The values of the row that went were given up by what stands there now.
+		if at >= 0 {
+			for i := range touches {
+				s.ties.add(touches[i], at)
+			}
 		}
 		return nil
 	}
@@ -267,12 +263,6 @@ func (s *segments) keyed(it *item, st *step, part uint8, n int) error {
 			return err
 		}
 		if merged {
-			if st.op != sdk.Remove {
-				s.made[at].moved = 0
-				if st.moved {
-					s.made[at].moved = st.tx
-				}
-			}
 			s.owners = append(s.owners, owner{int32(n), at})
 			for i := range touches {
 				s.ties.add(touches[i], at)
@@ -295,25 +285,10 @@ func (s *segments) append(it *item, st *step, touches []touch, n int) int32 {
 		Op: st.op, Kind: st.kind, Schema: it.plan.schema, Key: st.key, OldKey: st.oldKey,
 		Before: st.before, After: st.after, Version: st.version,
 	})
-	m := made{table: it.plan.table}
-	if st.moved {
-		m.moved = st.tx
-	}
-	s.made = append(s.made, m)
+	s.made = append(s.made, made{it.plan.table})
 	s.owners = append(s.owners, owner{int32(n), at})
 	for i := range touches {
 		s.ties.add(touches[i], at)
 	}
 	return at
-}
-
-// displaced reports whether the step takes away a row that another row was moved
-// over before, within one source transaction: sources whose keys are checked at
-// commit allow that, as in a swap. The row that stands there now stays. What
-// tells is the before image, which is not that row.
-func (s *segments) displaced(at int32, st *step) bool {
-	c := &s.changes[at]
-	return st.op == sdk.Remove && c.Op == sdk.Upsert && s.made[at].moved == st.tx && st.tx != 0 &&
-		st.before.Complete() && c.After.Complete() && c.Schema == st.before.Schema() &&
-		!bytes.Equal(st.before.Data(), c.After.Data())
 }

@@ -21,6 +21,7 @@ func (d *dispatcher) spread(q *request, i, at int) error {
 	}
 	ev := &d.ev
 	d.next = max(d.next, ev.Ordinal+1)
+	d.stays = d.track(ev)
 	p, err := d.planOf(ev, q, i)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (d *dispatcher) give(l *lane, p *plan, q *request, i, at int, parts uint8) 
 		return err
 	}
 	x := l.stage()
-	x.ev, x.plan, x.parts, x.waits = d.ev, p, parts, waits
+	x.ev, x.plan, x.parts, x.waits, x.stays = d.ev, p, parts, waits, d.stays
 	if waits != nil {
 		d.runnable = true
 	}
@@ -135,7 +136,7 @@ func (d *dispatcher) unitEvent(q *request, i, at int) error {
 	if err != nil {
 		return err
 	}
-	x.plan = p
+	x.plan, x.stays = p, d.track(&x.ev)
 	if p.table.read || x.ev.Kind == batch.Read || x.ev.Kind == batch.Range {
 		d.see(&x, p)
 	}
@@ -180,6 +181,20 @@ func (d *dispatcher) collect(x item) {
 func (d *dispatcher) endUnit(q *request, p place) {
 	g := d.unit
 	d.unit = nil
+	if len(g.items) == 0 {
+		return
+	}
 	g.after = p
+	for _, l := range d.run.lanes {
+		if l.caught || l.met {
+			g.lanes = append(g.lanes, l.no)
+		}
+	}
 	d.group(g, nil, q, p.mark.tx-1, 0)
+	first := d.run.lanes[g.lanes[0]]
+	for _, l := range d.run.lanes {
+		if !l.caught && !l.met {
+			l.gate = append(l.gate, wait{first.no, first.total - 1})
+		}
+	}
 }

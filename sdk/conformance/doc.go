@@ -1,0 +1,19 @@
+// Package conformance is the kit that a writer is proven with: it drives the
+// writer through the delivery engine as a host does, kills it between any two of
+// its calls, sends batches twice and in pieces, lets late executions write, and
+// compares the target with a model.
+//
+// Life cycle:
+//
+//  1. The author describes the writer as a Subject: how to get an empty store,
+//     open a writer on it and read a table back.
+//  2. Run (in a Go test) or Check (anywhere) goes through the cases that the
+//     writer's level calls for.
+//  3. Check's report goes into the plugin's manifest.
+//
+// Parts: history.go makes random transactions and the model, reader.go sends
+// them as a reader and a host would, crash.go kills a writer between two calls,
+// scenario.go puts these together, cases.go holds what is not random.
+//
+// What it does not do: it starts no process and injects no network faults.
+package conformance
