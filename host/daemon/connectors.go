@@ -104,7 +104,7 @@ func (s *starter) start(ctx context.Context, t *config.Task, ex sdk.Execution, q
 
 func (c *connectors) startAll(ctx context.Context) error {
 	t := c.task
-	c.pipe = pipeline.Config{Log: c.log, Execution: c.ex}
+	c.pipe = pipeline.Config{Log: c.log, Execution: c.ex, NoSkip: noSkip()}
 	var problems config.Problems
 	add := func(err error) error {
 		var p config.Problems
@@ -216,13 +216,13 @@ func (c *connectors) process(ctx context.Context, conn config.Connector, role ma
 	c.images = append(c.images, img)
 	cfg := supervisor.Config{
 		Image: img, Role: role, Task: c.task.Name, Instance: instance, Manifest: p.Claim,
-		Env: pluginEnv(), Dir: c.s.dir, SocketDir: c.s.sockets, Log: c.log, Metrics: c.s.metrics,
+		Env: pluginEnv(), Dir: c.s.dir, SocketDir: c.s.sockets, Log: c.log, Metrics: c.s.metrics, Limits: limits(),
 	}
 	if c.s.lock != nil {
 		cfg.Inherit = []*os.File{c.s.lock}
 	}
 	first := true
-	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: failPoints()}, supervisor.Options{},
+	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: failPoints(instance)}, supervisor.Options{},
 		func(ctx context.Context, cl *supervisor.Client, _ *wire.ConfigureReply) error {
 			if first {
 				if err := c.checked(ctx, cl.Check, p, cl.Manifest(), role, conn, instance, secrets); err != nil {
@@ -339,7 +339,7 @@ func (c *connectors) module(ctx context.Context, t *config.Transform, p *Plugin)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.Name, err)
 	}
-	cfg := wasmrt.ModuleConfig{Name: c.task.Name + "/" + t.Name, Binary: data, SHA256: p.SHA256, FailPoint: strings.Join(failPoints(), ",")}
+	cfg := wasmrt.ModuleConfig{Name: c.task.Name + "/" + t.Name, Binary: data, SHA256: p.SHA256, FailPoint: strings.Join(failPoints(t.Name), ",")}
 	if p.Claim != nil {
 		cfg.MemoryMB = p.Claim.Grants.MemoryMB
 	}

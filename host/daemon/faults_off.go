@@ -1,0 +1,13 @@
+//go:build !faults
+
+package daemon
+
+// What only a build with the tag faults can do, see faults_on.go, is off.
+
+func failPoints(string) []string { return nil }
+
+func pluginEnv() []string { return nil }
+
+func noSkip() bool { return false }
+
+func splitAt() uint64 { return splitRecords }
