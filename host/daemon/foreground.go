@@ -82,6 +82,8 @@ func (n *Node) RunTask(ctx context.Context, t *config.Task, o RunOptions) (*Summ
 	res := r.result()
 	s := n.summary(base, r, res, time.Since(begun))
 	switch {
+	case res.Err == nil && interrupted && res.Outcome.Killed:
+		return s, api.Errorf(api.Interrupted, "interrupted before all was written: %s; the next run goes on where the target is", res.Outcome.Reason)
 	case res.Err == nil && interrupted:
 		return s, api.Errorf(api.Interrupted, "interrupted: what was read is written, the position is saved")
 	case interrupted && api.KindOf(res.Err) == api.Failed:
@@ -173,7 +175,7 @@ func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Durati
 			s.Position = at[w.Name]
 		}
 	}
-	if c := s.Records; res.Err == nil && c.Written == 0 && c.DeadLettered == 0 && out.Phase == task.Ended {
+	if c := s.Records; res.Err == nil && !out.Killed && c.Written == 0 && c.DeadLettered == 0 && out.Phase == task.Ended {
 		s.nothing = true
 		switch {
 		case c.Skipped > 0:
