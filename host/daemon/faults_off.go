@@ -11,3 +11,5 @@ func pluginEnv() []string { return nil }
 func noSkip() bool { return false }
 
 func splitAt() uint64 { return splitRecords }
+
+func blockEvents() uint64 { return 0 }

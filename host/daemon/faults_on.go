@@ -41,10 +41,14 @@ const switches = "DATALINK_SWITCH"
 // noSkip is the host's part of the switch skip-off: writers get what they hold.
 func noSkip() bool { return slices.Contains(strings.Split(os.Getenv(switches), ","), "skip-off") }
 
-// splitAt lets tests cut small transactions: DATALINK_SPLIT_RECORDS.
-func splitAt() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("DATALINK_SPLIT_RECORDS"), 10, 64); err == nil && n > 0 {
+// splitAt lets tests cut small transactions, and blockEvents make small blocks.
+func splitAt() uint64 { return number("DATALINK_SPLIT_RECORDS", splitRecords) }
+
+func blockEvents() uint64 { return number("DATALINK_BLOCK_EVENTS", 0) }
+
+func number(env string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(env), 10, 64); err == nil && n > 0 {
 		return n
 	}
-	return splitRecords
+	return otherwise
 }

@@ -11,5 +11,5 @@ const (
 )
 
 func limits() wire.Limits {
-	return wire.Limits{TransactionRecords: splitAt(), TransactionBytes: splitBytes}
+	return wire.Limits{TransactionRecords: splitAt(), TransactionBytes: splitBytes, Events: blockEvents()}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
 )
 
 // feed takes blocks from the reader through the common stages into the window.
@@ -111,6 +112,7 @@ func (f *feed) take(ctx context.Context, data []byte, first, last sdk.Position) 
 	if dropped := before.rows - rows(&e.block); dropped > 0 {
 		f.cfg.Observer.Filtered(dropped)
 	}
+	failpoint.Hit("pipeline.received")
 	f.win.add(e)
 	return nil
 }

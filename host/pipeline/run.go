@@ -10,6 +10,7 @@ import (
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
 	"github.com/datalink-go/datalink/sdk/wire"
 )
 
@@ -295,6 +296,7 @@ func (r *round) durable(ctx context.Context, win *window) {
 		case <-tick.C:
 		}
 		if p := win.stored(); !p.IsZero() && !samePosition(p, told) {
+			failpoint.Hit("pipeline.durable")
 			if err := r.cfg.Reader.Source.Durable(ctx, p); err != nil {
 				r.cfg.Log.Debug("reader did not take the durable position", "cause", err)
 				continue
@@ -308,6 +310,7 @@ func (r *round) tell(win *window) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if p := win.stored(); !p.IsZero() {
+		failpoint.Hit("pipeline.durable")
 		_ = r.cfg.Reader.Source.Durable(ctx, p)
 	}
 }

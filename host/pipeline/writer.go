@@ -10,6 +10,7 @@ import (
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
 	"github.com/datalink-go/datalink/sdk/wire"
 )
 
@@ -250,9 +251,11 @@ func (w *writer) send() (sent, ended bool, err error) {
 	} else {
 		w.event = to
 	}
+	failpoint.Hit("pipeline.sending")
 	if err := w.stream.Send(req); err != nil {
 		return false, false, fmt.Errorf("%w: %w", ErrDied, err)
 	}
+	failpoint.Hit("pipeline.sent")
 	return true, false, nil
 }
 
@@ -284,6 +287,7 @@ func (w *writer) reply(ctx context.Context, r *wire.WriteReply) error {
 
 // take notes that a request is durable at the sink.
 func (w *writer) take(s *sent) {
+	failpoint.Hit("pipeline.acked")
 	w.failures = 0
 	w.records -= s.to - s.from
 	w.unstored += s.records

@@ -28,6 +28,7 @@ func open(ctx context.Context, _ *Endpoint, in *instance, q *wire.OpenRequest) (
 	if err := r.Open(ctx, q.Execution, q.Points, q.State); err != nil {
 		return nil, err
 	}
+	failpoint.Hit("reader.opened")
 	in.start, in.opened, in.blocks = start, true, nil
 	return &wire.Empty{}, nil
 }
@@ -48,6 +49,7 @@ func durable(ctx context.Context, _ *Endpoint, in *instance, q *wire.Position) (
 	if err != nil {
 		return nil, err
 	}
+	failpoint.Hit("reader.durable")
 	return &wire.Empty{}, r.Durable(ctx, q.Position)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
 )
 
 // Rows between two looks at the context: statements inside a transaction wait
@@ -53,6 +54,7 @@ func (t *tx) Apply(ctx context.Context, ch *sdk.Changes) ([]sdk.RecordError, err
 				}
 				bad = append(bad, sdk.RecordError{Index: i, Err: f})
 			}
+			failpoint.Hit("rdbms.row")
 			i++
 		}
 		if len(bad) > 0 {
