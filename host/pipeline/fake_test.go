@@ -53,7 +53,8 @@ func txOf(p sdk.Position) int {
 
 type fakeSource struct {
 	h       history
-	perRead int // events a block
+	perRead int  // events a block
+	logged  bool // each change also appends a row to a table without a key
 	hold    chan struct{}
 	opens   int
 	dieAt   map[int]bool // dies once before sending block n of an opening
@@ -180,16 +181,19 @@ func (s *fakeSource) produce(st *fakeStream, points []sdk.Point, start int) {
 		}
 		must(b.BeginTx(batch.Tx{Begins: true, Covers: covers, ID: fmt.Sprint("tx", i)}))
 		for k, c := range s.h[i] {
-			if b.Len() >= s.perRead {
+			if _, next := b.OpenTx(); b.Len() >= s.perRead && k > 0 {
 				must(b.EndTx(false, pos(i).Source, nil))
 				inside := pos(i)
-				inside.Ordinal = uint64(k)
+				inside.Ordinal = next
 				if !send(inside) {
 					return
 				}
-				must(b.BeginTx(batch.Tx{Ordinal: uint64(k), Covers: covers, ID: fmt.Sprint("tx", i)}))
+				must(b.BeginTx(batch.Tx{Ordinal: next, Covers: covers, ID: fmt.Sprint("tx", i)}))
 			}
 			row(b, c)
+			if s.logged {
+				logRow(b, c)
+			}
 		}
 		must(b.EndTx(true, nil, pos(i+1).Source))
 	}
@@ -219,6 +223,19 @@ func row(b *batch.Builder, c change) {
 	}
 	must(b.BeginRow(kind, items))
 	b.BeginImage(side)
+	b.PutInt(c.id)
+	b.PutInt(c.n)
+	b.EndImage()
+	must(b.EndRow())
+}
+
+var changesLog = &batch.Schema{ID: 2, Namespace: "db", Table: "log", Columns: []batch.Column{
+	{Name: "id", Type: batch.Int64}, {Name: "n", Type: batch.Int64},
+}}
+
+func logRow(b *batch.Builder, c change) {
+	must(b.BeginRow(batch.Insert, changesLog))
+	b.BeginImage(batch.AfterImage)
 	b.PutInt(c.id)
 	b.PutInt(c.n)
 	b.EndImage()

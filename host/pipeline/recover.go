@@ -97,6 +97,7 @@ func (w *writer) resume(c *sdk.Claimed) error {
 		return errReopen
 	}
 	skip := make([]place, len(c.Points))
+	var behind []int64
 	here := place{entry: w.acked}
 	if len(w.inflight) > 0 && w.inflight[0].from > 0 {
 		// Part of the entry is durable; the claimed position says how much.
@@ -120,8 +121,11 @@ func (w *writer) resume(c *sdk.Claimed) error {
 				w.cfg.Name, p.Lane, p.BatchNo, old.BatchNo).Suggest("restore the target's newest state or start the task anew")
 		}
 		skip[i] = at
+		if !here.before(at) {
+			behind = append(behind, int64(p.Lane))
+		}
 	}
-	w.build.skip, w.build.points, w.build.offset = skip, len(skip), 0
+	w.build.skip, w.build.behind, w.build.points, w.build.offset = skip, behind, len(skip), 0
 	w.points, w.claimed = c.Points, c
 	first := w.acked
 	w.inflight, w.records, w.bytes = nil, 0, 0

@@ -50,6 +50,7 @@ type builder struct {
 	offset int     // of the writer's points in the list given to the reader
 	points int     // how many
 	skip   []place // by point: what the target holds since it was claimed again; nil = as the reader marked it
+	behind []int64 // lanes of those points that hold nothing of the window that is not acknowledged
 
 	failed map[spot]sdk.Fault // records that cannot be written
 	guard  map[string]spot    // guarded keys, and the record that guards them

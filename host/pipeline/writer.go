@@ -233,6 +233,7 @@ func (w *writer) send() (sent, ended bool, err error) {
 		for _, p := range w.points {
 			req.Lanes = append(req.Lanes, int64(p.Lane))
 		}
+		req.Behind = w.build.behind
 	}
 	if w.cfg.Leased && w.run.Deadline != nil {
 		req.DeadlineMicros = w.run.Deadline()

@@ -196,7 +196,7 @@ func (d *dispatcher) begin(req *wire.WriteRequest) error {
 	}
 	r.mu.Lock()
 	for _, l := range r.lanes {
-		l.caught = l.caught || l.point.Position.IsZero() || samePosition(l.point.Position, req.First)
+		l.caught = l.caught || l.point.Position.IsZero() || samePosition(l.point.Position, req.First) || !d.relaned && slices.Contains(req.Behind, int64(l.no))
 	}
 	r.mu.Unlock()
 	return nil

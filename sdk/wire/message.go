@@ -105,6 +105,7 @@ type (
 		Drain          bool
 		Split          bool
 		Lanes          []int64
+		Behind         []int64
 	}
 	WriteReply struct {
 		Accepted, Acked uint64

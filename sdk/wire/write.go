@@ -66,7 +66,11 @@ func (m *WriteRequest) Append(dst []byte) []byte {
 	for _, l := range m.Lanes {
 		dst = binary.AppendVarint(appendTag(dst, 12, wireVarint), l)
 	}
-	return appendBool(dst, 13, m.Split)
+	dst = appendBool(dst, 13, m.Split)
+	for _, l := range m.Behind {
+		dst = binary.AppendVarint(appendTag(dst, 14, wireVarint), l)
+	}
+	return dst
 }
 
 // Decode implements Message.
@@ -103,6 +107,9 @@ func (m *WriteRequest) Decode(data []byte) error {
 			m.Lanes = append(m.Lanes, r.sint64())
 		case 13:
 			m.Split = r.bool()
+		case 14:
+			r.item()
+			m.Behind = append(m.Behind, r.sint64())
 		}
 	}
 	return r.err

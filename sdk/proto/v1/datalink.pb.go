@@ -2091,7 +2091,10 @@ type WriteRequest struct {
 	Lanes       []int64                `protobuf:"zigzag64,12,rep,name=lanes,proto3" json:"lanes,omitempty"` // first request: for each point given to Open, this writer's lane, or -2
 	// Commit up to the end of the block even where that lies inside a source
 	// transaction, by ordinal: the host looks for a record that kills the connector.
-	Split         bool `protobuf:"varint,13,opt,name=split,proto3" json:"split,omitempty"`
+	Split bool `protobuf:"varint,13,opt,name=split,proto3" json:"split,omitempty"`
+	// First request: lanes that hold nothing that comes after first, so that their
+	// positions may move at once. The host knows it where it goes on from its window.
+	Behind        []int64 `protobuf:"zigzag64,14,rep,name=behind,proto3" json:"behind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2215,6 +2218,13 @@ func (x *WriteRequest) GetSplit() bool {
 		return x.Split
 	}
 	return false
+}
+
+func (x *WriteRequest) GetBehind() []int64 {
+	if x != nil {
+		return x.Behind
+	}
+	return nil
 }
 
 type WriteReply struct {
@@ -2725,7 +2735,7 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\fdead_letters\x18\x03 \x03(\v2\x17.datalink.v1.DeadLetterR\vdeadLetters\x12\x18\n" +
 	"\aceiling\x18\x04 \x01(\x04R\aceiling\x12\x14\n" +
 	"\x05lanes\x18\x05 \x01(\x12R\x05lanes\x12\x18\n" +
-	"\amapping\x18\x06 \x01(\tR\amapping\"\xa0\x03\n" +
+	"\amapping\x18\x06 \x01(\tR\amapping\"\xbc\x03\n" +
 	"\fWriteRequest\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
@@ -2741,7 +2751,8 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	" \x03(\x04B\x02\x10\x00R\adropped\x12\x14\n" +
 	"\x05drain\x18\v \x01(\bR\x05drain\x12\x18\n" +
 	"\x05lanes\x18\f \x03(\x12B\x02\x10\x00R\x05lanes\x12\x14\n" +
-	"\x05split\x18\r \x01(\bR\x05split\"\x9b\x02\n" +
+	"\x05split\x18\r \x01(\bR\x05split\x12\x1a\n" +
+	"\x06behind\x18\x0e \x03(\x12B\x02\x10\x00R\x06behind\"\x9b\x02\n" +
 	"\n" +
 	"WriteReply\x12\x1a\n" +
 	"\baccepted\x18\x01 \x01(\x04R\baccepted\x12\x14\n" +
