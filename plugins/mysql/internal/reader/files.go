@@ -73,6 +73,9 @@ func (r *Reader) closeFiles() {
 	}
 }
 
+// errBeyond is wrapped when a file is shorter than the offset that was asked for.
+var errBeyond = errors.New("the offset is beyond the file's end")
+
 // openFile opens the i-th file and reads its format; the next event is that at
 // offset at, or the first when at is 0.
 func (r *Reader) openFile(i int, at int64) error {
@@ -85,17 +88,12 @@ func (r *Reader) openFile(i int, at int64) error {
 	if err != nil {
 		return err
 	}
-	if at > first {
-		_ = src.Close()
-		if src, err = f.OpenAt(at); err != nil {
-			return err
-		}
-	} else {
-		at = first
-		_ = src.Close()
-		if src, err = f.OpenAt(at); err != nil {
-			return err
-		}
+	_ = src.Close()
+	at = max(at, first)
+	if src, err = f.OpenAt(at); errors.Is(err, binlog.ErrCut) {
+		return fmt.Errorf("%w: %w", errBeyond, err)
+	} else if err != nil {
+		return err
 	}
 	r.file, r.src = i, src
 	if r.scan == nil {
@@ -146,7 +144,7 @@ func (r *Reader) openAt(ctx context.Context, from *place, state []batch.StateIte
 	}
 	i := int(from.number - first.Number)
 	if err := r.openFile(i, from.off); err != nil {
-		if errors.Is(err, binlog.ErrCut) {
+		if errors.Is(err, errBeyond) {
 			return sdk.Faultf(sdk.CodePositionUnknown, "position %s: %v", from, err).Suggest("use the whole file that was read before")
 		}
 		return r.fault(err)

@@ -476,6 +476,7 @@ func (a *alteration) apply() {
 	for _, f := range a.later {
 		f()
 	}
+	t.setPrimary(t.Primary) // its columns stay NOT NULL
 	if t.hasDuplicates() {
 		a.p.refuse("two columns of one name")
 	}
