@@ -1,0 +1,66 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/datalink-go/datalink/plugins/mysql/internal/reader"
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/manifest"
+)
+
+var update = flag.Bool("update", false, "write the option table into README.md")
+
+// TestREADME holds the option table to the configuration.
+func TestREADME(t *testing.T) {
+	const begin, end = "<!-- options: begin -->\n", "<!-- options: end -->"
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	i, j := strings.Index(text, begin), strings.Index(text, end)
+	if i < 0 || j < i {
+		t.Fatal("README.md lacks the marks of the option table")
+	}
+	i += len(begin)
+	want := sdk.ConfigTable(reflect.TypeFor[reader.Config]())
+	if got := text[i:j]; got != want {
+		if !*update {
+			t.Fatalf("the option table is not that of the configuration; run go test -update\ngot:\n%s\nwant:\n%s", got, want)
+		}
+		if err := os.WriteFile("README.md", []byte(text[:i]+want+text[j:]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPlugin(t *testing.T) {
+	p := plugin()
+	m := p.Manifest("process")
+	if _, ok := m.Roles[manifest.Reader]; !ok || m.Name != "mysql" {
+		t.Errorf("manifest %+v", m)
+	}
+	for _, c := range []struct{ config, want string }{
+		{`{"files": "x.000001"}`, ""},
+		{`{}`, "files: nothing to read is named"},
+		{`{"address": "127.0.0.1:3306"}`, "address: this version of the plugin reads binary log files"},
+		{`{"files": "x", "start": "yesterday"}`, "start: unknown start"},
+		{`{"files": "x", "start": "snapshot"}`, "start: a snapshot needs a server"},
+		{`{"files": "x", "tables": ["shop"]}`, "tables[0]: not of the form database.table"},
+		{`{"files": "x", "ddl": "maybe"}`, "ddl"},
+	} {
+		var cfg reader.Config
+		var all []string
+		for _, p := range sdk.ParseConfig([]byte(c.config), &cfg) {
+			all = append(all, p.String())
+		}
+		got := strings.Join(all, "; ")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.config, got, c.want)
+		}
+	}
+}
