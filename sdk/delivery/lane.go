@@ -99,8 +99,12 @@ func (l *lane) next() (job, bool) {
 			clear(l.mine) // lets go of blocks
 			l.mine, l.head = l.mine[:0], 0
 		}
-		l.waiting, l.saw = true, r.version
-		r.cond.Broadcast()
+		if !l.waiting || l.saw != r.version {
+			// Only a change is news: lanes that woke each other without one
+			// would do so for ever.
+			l.waiting, l.saw = true, r.version
+			r.cond.Broadcast()
+		}
 		r.cond.Wait()
 	}
 }
