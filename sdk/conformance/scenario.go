@@ -95,6 +95,7 @@ type world struct {
 	ledger  *ledger
 	points  []sdk.Point // kept for writers that store none
 	version uint64
+	behind  []sdk.Point // of the claim before: where another writer may be
 }
 
 // round is the life of one writer. Done says that it wrote everything.
@@ -145,7 +146,13 @@ func (w *world) round(ctx context.Context, no int, last bool) (done bool, err er
 	if len(points) == 0 {
 		points = []sdk.Point{{}}
 	}
-	s, err := openSession(w.draw, w.schemas, points)
+	given := points
+	if len(w.behind) > 0 && w.draw.Int(0, 1) == 1 {
+		// Another writer of the task has done less: the reader starts there.
+		given = append(slices.Clone(points), sdk.Point{Writer: "other", Lane: -2, Position: w.behind[0].Position})
+	}
+	w.behind = points
+	s, err := openSession(w.draw, w.schemas, given)
 	if err != nil {
 		return false, err
 	}

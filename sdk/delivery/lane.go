@@ -99,14 +99,19 @@ func (l *lane) next() (job, bool) {
 			clear(l.mine) // lets go of blocks
 			l.mine, l.head = l.mine[:0], 0
 		}
-		if !l.waiting || l.saw != r.version {
-			// Only a change is news: lanes that woke each other without one
-			// would do so for ever.
-			l.waiting, l.saw = true, r.version
-			r.cond.Broadcast()
-		}
-		r.cond.Wait()
+		l.wait()
 	}
+}
+
+// wait waits for a change, and tells those who watch when it begins to. It is
+// called with run.mu held.
+func (l *lane) wait() {
+	r := l.run
+	if !l.waiting || l.saw != r.version {
+		l.waiting, l.saw = true, r.version
+		r.cond.Broadcast()
+	}
+	r.cond.Wait()
 }
 
 // fetch takes over what the dispatcher has published.
@@ -190,9 +195,7 @@ func (l *lane) meet(g *group) {
 	g.arrived++
 	if g.arrived < len(g.lanes) {
 		for !g.done && r.state == running {
-			l.waiting, l.saw = true, r.version
-			r.cond.Broadcast()
-			r.cond.Wait()
+			l.wait()
 		}
 		l.waiting = false
 		if g.done {
