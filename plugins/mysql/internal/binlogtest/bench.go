@@ -16,11 +16,21 @@ func Wide() *Table {
 	return &Table{
 		ID: 100, Database: "bench", Name: "wide", Key: []byte{0},
 		Columns: []Column{
-			{Name: "id", Type: 8, Unsigned: true}, {Name: "customer", Type: 3}, {Name: "flags", Type: 3, Unsigned: true}, {Name: "kind", Type: 1},
-			{Name: "quantity", Type: 2}, {Name: "price", Type: 246, Meta: []byte{12, 2}}, {Name: "tax", Type: 246, Meta: []byte{8, 4}}, {Name: "score", Type: 5, Meta: []byte{8}},
-			{Name: "created", Type: 18, Meta: []byte{6}}, {Name: "changed", Type: 17, Meta: []byte{0}}, {Name: "day", Type: 10}, {Name: "at", Type: 19, Meta: []byte{3}},
+			{Name: "id", Type: 8, Unsigned: true},
+			{Name: "customer", Type: 3},
+			{Name: "flags", Type: 3, Unsigned: true},
+			{Name: "kind", Type: 1},
+			{Name: "quantity", Type: 2},
+			{Name: "price", Type: 246, Meta: []byte{12, 2}},
+			{Name: "tax", Type: 246, Meta: []byte{8, 4}},
+			{Name: "score", Type: 5, Meta: []byte{8}},
+			{Name: "created", Type: 18, Meta: []byte{6}},
+			{Name: "changed", Type: 17, Meta: []byte{0}},
+			{Name: "day", Type: 10},
+			{Name: "at", Type: 19, Meta: []byte{3}},
 			str("name", 160), str("street", 200), str("city", 160), str("country", 80), str("mail", 200), str("phone", 80),
-			{Name: "note", Type: 252, Meta: []byte{2}, Collation: 45}, {Name: "digest", Type: 252, Meta: []byte{1}, Collation: 63},
+			{Name: "note", Type: 252, Meta: []byte{2}, Collation: 45},
+			{Name: "digest", Type: 252, Meta: []byte{1}, Collation: 63},
 		},
 	}
 }

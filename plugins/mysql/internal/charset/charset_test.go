@@ -35,9 +35,22 @@ func TestDecode(t *testing.T) {
 
 func TestInvalid(t *testing.T) {
 	for _, c := range []struct{ charset, in string }{
-		{"utf8mb4", "\xff"}, {"ascii", "\x80"}, {"gbk", "\xa2\xe3"}, {"gbk", "\x81"}, {"sjis", "\x81"}, {"big5", "\x80\x40"},
-		{"ucs2", "\xd8\x3d"}, {"ucs2", "\x00"}, {"utf16", "\xd8\x3d\x00\x41"}, {"utf16", "\xd8\x3d"}, {"utf32", "\x00\x11\x00\x00"}, {"utf32", "\x00\x00\xd8\x00"},
-		{"tis620", "\xfc"}, {"ujis", "\x8f\xa1"}, {"gb18030", "\x94\x39\xda"}, {"hebrew", "\xff"},
+		{"utf8mb4", "\xff"},
+		{"ascii", "\x80"},
+		{"gbk", "\xa2\xe3"},
+		{"gbk", "\x81"},
+		{"sjis", "\x81"},
+		{"big5", "\x80\x40"},
+		{"ucs2", "\xd8\x3d"},
+		{"ucs2", "\x00"},
+		{"utf16", "\xd8\x3d\x00\x41"},
+		{"utf16", "\xd8\x3d"},
+		{"utf32", "\x00\x11\x00\x00"},
+		{"utf32", "\x00\x00\xd8\x00"},
+		{"tis620", "\xfc"},
+		{"ujis", "\x8f\xa1"},
+		{"gb18030", "\x94\x39\xda"},
+		{"hebrew", "\xff"},
 	} {
 		if got, ok := For(c.charset)(nil, []byte(c.in)); ok {
 			t.Errorf("%s % x: got %q, want invalid", c.charset, c.in, got)

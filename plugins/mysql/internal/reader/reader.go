@@ -12,11 +12,10 @@ import (
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
 )
 
-var (
-	_ sdk.Reader = (*Reader)(nil)
-)
+var _ sdk.Reader = (*Reader)(nil)
 
 // Reader reads the transactions of a log from its files.
 type Reader struct {
@@ -155,7 +154,11 @@ func (r *Reader) Open(ctx context.Context, _ sdk.Execution, points []sdk.Point, 
 	} else {
 		r.since = 0
 	}
-	return r.openAt(ctx, from, state)
+	if err := r.openAt(ctx, from, state); err != nil {
+		return err
+	}
+	failpoint.Hit("mysql.opened")
+	return nil
 }
 
 // begin resolves the configured start.
@@ -198,6 +201,7 @@ func (r *Reader) Next(ctx context.Context, out *batch.Builder) error {
 	if err := r.pause(out); err != nil {
 		return err
 	}
+	failpoint.Hit("mysql.block")
 	if r.ended != nil && out.Empty() {
 		return r.ended
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
 )
 
 // tx is the transaction that is being read.
@@ -113,6 +114,7 @@ func (r *Reader) begin1(out *batch.Builder) {
 func (r *Reader) pause(out *batch.Builder) error {
 	t := &r.tx
 	if t.open {
+		failpoint.Hit("mysql.split")
 		_, t.ordinal = out.OpenTx()
 		t.open = false
 		return out.EndTx(false, t.startPos, nil)

@@ -53,7 +53,6 @@ type change struct {
 	old string
 	c   Column
 	x   extras
-	set bool // x.primary and so on still to come
 }
 
 // alterBody reads the actions of ALTER TABLE. With a nil table only the actions

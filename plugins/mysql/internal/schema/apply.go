@@ -501,9 +501,14 @@ func (c *change1) rename() {
 func sequence() *Table {
 	t := &Table{Sequence: true}
 	for _, c := range []struct{ name, base, native string }{
-		{"next_not_cached_value", "bigint", "bigint"}, {"minimum_value", "bigint", "bigint"}, {"maximum_value", "bigint", "bigint"},
-		{"start_value", "bigint", "bigint"}, {"increment", "bigint", "bigint"}, {"cache_size", "bigint", "bigint unsigned"},
-		{"cycle_option", "tinyint", "tinyint unsigned"}, {"cycle_count", "bigint", "bigint"},
+		{"next_not_cached_value", "bigint", "bigint"},
+		{"minimum_value", "bigint", "bigint"},
+		{"maximum_value", "bigint", "bigint"},
+		{"start_value", "bigint", "bigint"},
+		{"increment", "bigint", "bigint"},
+		{"cache_size", "bigint", "bigint unsigned"},
+		{"cycle_option", "tinyint", "tinyint unsigned"},
+		{"cycle_count", "bigint", "bigint"},
 	} {
 		t.Columns = append(t.Columns, Column{
 			Name: c.name, Base: c.base, Native: c.native, Length: -1, Scale: -1, NotNull: true, Unsigned: strings.HasSuffix(c.native, "unsigned"),

@@ -105,8 +105,7 @@ func (p *parser) column(name string) (Column, extras) {
 			coll = p.nameOrText()
 		case p.take("NOT", "NULL"):
 			c.NotNull = true
-			if _, ok := p.one("ENABLE", "DISABLE"); ok { // Oracle mode
-			}
+			p.one("ENABLE", "DISABLE") // Oracle mode
 		case p.take("NULL"):
 		case p.take("DEFAULT"):
 			c.Default = p.expression()
@@ -312,7 +311,7 @@ func (p *parser) resolve(cs, coll string, def collations) (string, string) {
 	switch {
 	case coll != "" && coll != "default":
 		if info, ok := charset.ByName(coll); ok {
-			if cs == "" || strings.HasPrefix(coll, "uca1400_") == false {
+			if cs == "" || !strings.HasPrefix(coll, "uca1400_") {
 				return info.Charset, info.Name
 			}
 		}

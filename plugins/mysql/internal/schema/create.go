@@ -36,7 +36,7 @@ func (p *parser) createBody(t *Table, like func(db, table string) *Table) *Table
 	p.parens()
 	p.tableOptions(t)
 	if !p.done() {
-		if !(p.is("START", "TRANSACTION")) {
+		if !p.is("START", "TRANSACTION") {
 			if p.is("SELECT") || p.is("AS") || p.is("(") || p.is("WITH") || p.is("IGNORE") || p.is("REPLACE") || p.is("VALUES") || p.is("TABLE") {
 				p.refuse("columns that a SELECT gives")
 			}

@@ -154,18 +154,6 @@ func (p *parser) parens() string {
 	return ""
 }
 
-// skipTo passes over everything up to a comma or closing parenthesis at this
-// level.
-func (p *parser) skipTo() {
-	for !p.done() && !p.is(",") && !p.is(")") {
-		if p.is("(") {
-			p.parens()
-		} else {
-			p.i++
-		}
-	}
-}
-
 // names reads (a, b, c).
 func (p *parser) names() []string {
 	p.want("(")
