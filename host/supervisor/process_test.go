@@ -18,6 +18,7 @@ import (
 
 	"github.com/datalink-go/datalink/host/pipeline"
 	"github.com/datalink-go/datalink/sdk/manifest"
+	"github.com/datalink-go/datalink/sdk/serve/link"
 	"github.com/datalink-go/datalink/sdk/wire"
 )
 
@@ -190,14 +191,24 @@ func TestStoppedPluginIsKilled(t *testing.T) {
 }
 
 // hostChild is a host in a process of its own: it starts a plugin, prints its
-// pid and waits to be killed.
+// pid and waits to be killed. With DEAF the program neither reads its input nor
+// serves anything.
 func hostChild() {
 	l := NewLauncher()
-	img, err := OpenImage("fixture", os.Getenv("FIXTURE"), os.Getenv("DIGEST"))
+	img, err := OpenImage("fixture", os.Getenv("PROGRAM"), os.Getenv("DIGEST"))
 	if err != nil {
 		panic(err)
 	}
-	c, err := Launch(context.Background(), l, Config{Image: img, Role: manifest.Reader, off: switches{deathSignal: os.Getenv("OFF") != ""}})
+	cfg := Config{Image: img, Role: manifest.Reader, Dir: "/", off: switches{deathSignal: os.Getenv("OFF") != ""}}
+	if os.Getenv("DEAF") != "" {
+		p := newProcess(l, &cfg, link.Hello{})
+		if err := p.Start(context.Background()); err != nil {
+			panic(err)
+		}
+		fmt.Println(p.ID())
+		select {}
+	}
+	c, err := Launch(context.Background(), l, cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -206,20 +217,17 @@ func hostChild() {
 }
 
 // TestDeathWithTheHost kills a host by SIGKILL. Each of the two ways in which a
-// plugin learns of it is enough: the kernel's signal, shown with a plugin that is
-// stopped and can do nothing itself, and the end of its input.
+// plugin learns of it is enough: the kernel's signal, shown with a program that
+// does not look at its input, and the end of its input.
 func TestDeathWithTheHost(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		stop, off bool
-	}{{"parent-death signal", true, false}, {"end of input", false, true}} {
+	for _, tt := range []struct{ name, program, env string }{
+		{"parent-death signal", "oddball", "DEAF=1"},
+		{"end of input", "fixture", "OFF=1"},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path := program(t, "fixture")
+			path := program(t, tt.program)
 			host := exec.Command(os.Args[0])
-			host.Env = append(os.Environ(), "SUPERVISOR_TEST_CHILD=host", "FIXTURE="+path, "DIGEST="+digest(t, path), "TMPDIR="+t.TempDir())
-			if tt.off {
-				host.Env = append(host.Env, "OFF=1")
-			}
+			host.Env = append(os.Environ(), "SUPERVISOR_TEST_CHILD=host", "PROGRAM="+path, "DIGEST="+digest(t, path), "TMPDIR="+t.TempDir(), tt.env)
 			host.Stderr = os.Stderr
 			out, err := host.StdoutPipe()
 			if err != nil {
@@ -235,11 +243,6 @@ func TestDeathWithTheHost(t *testing.T) {
 			pid, err := strconv.Atoi(strings.TrimSpace(line))
 			if err != nil {
 				t.Fatal(err)
-			}
-			if tt.stop {
-				if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
 			}
 			if err := host.Process.Kill(); err != nil {
 				t.Fatal(err)

@@ -104,7 +104,7 @@ func TestTooLarge(t *testing.T) {
 		c, _ := launch(t, manifest.Transform, small)
 		configure(t, c, nil)
 		_, err := c.Stage().Apply(context.Background(), make([]byte, 70<<10), nil)
-		if !errors.Is(err, &sdk.Fault{Code: sdk.CodeTooLarge}) || !strings.Contains(err.Error(), "65536") {
+		if !errors.Is(err, &sdk.Fault{Code: sdk.CodeTooLarge}) || !strings.Contains(err.Error(), "trying to send message larger than max") || !strings.Contains(err.Error(), "65536") {
 			t.Errorf("Apply: %v, want code %s with the limit", err, sdk.CodeTooLarge)
 		}
 		if err := c.Ping(context.Background()); err != nil {

@@ -11,6 +11,7 @@ type credit struct {
 	records, bytes int64 // may go below zero by one block
 	queued         int   // blocks built and not yet spent
 	sent, taken    uint64
+	window         int64 // the first grant
 	stopped        bool
 }
 
@@ -25,6 +26,9 @@ func (c *credit) grant(records, bytes, taken uint64) {
 	defer c.mu.Unlock()
 	c.records += int64(records)
 	c.bytes += int64(bytes)
+	if c.window == 0 {
+		c.window = c.records
+	}
 	c.taken = max(c.taken, taken)
 	c.changed.Broadcast()
 }
@@ -66,7 +70,10 @@ func (c *credit) idle() bool {
 }
 
 func (c *credit) isIdle() bool {
-	return c.queued == 0 && c.taken >= c.sent && c.records > 0 && c.bytes > 0
+	// A host that does not say what has arrived has got all for which it has
+	// returned the credit.
+	arrived := c.taken >= c.sent || c.taken == 0 && c.records >= c.window
+	return c.queued == 0 && arrived && c.records > 0 && c.bytes > 0
 }
 
 func (c *credit) until(cond func() bool) bool {

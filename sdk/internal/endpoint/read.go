@@ -136,7 +136,8 @@ func (in *instance) reader(method string) (sdk.Reader, error) {
 // another Read ends it.
 //
 // One goroutine builds blocks while another sends: a block goes when it is full,
-// or as soon as all earlier ones have arrived at the receiver. A lone change thus never waits, and a busy stream fills its blocks.
+// or as soon as all earlier ones have arrived at the receiver. A lone change thus
+// never waits, and a busy stream fills its blocks.
 func (e *Endpoint) Read(ctx context.Context, recv func() (*wire.ReadRequest, error), send func(*wire.ReadReply) error) error {
 	ctx, in, done, err := e.stream(ctx, wire.Read)
 	if err != nil {

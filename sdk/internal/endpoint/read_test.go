@@ -226,6 +226,36 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// TestPaceWithoutNews is a host that returns credit and never says what arrived.
+func TestPaceWithoutNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &source{rows: make(chan int, 10)}
+		r, e, done := stream(t, s)
+		r.grants <- &wire.ReadRequest{Records: 10, Bytes: 1 << 20}
+		s.rows <- 1
+		if got := rows(t, <-r.blocks); len(got) != 1 {
+			t.Errorf("first block %v, want row 1", got)
+		}
+		s.rows <- 2
+		synctest.Wait()
+		select {
+		case a := <-r.blocks:
+			t.Errorf("block %v before the credit came back", rows(t, a))
+		default:
+		}
+		r.grants <- &wire.ReadRequest{Records: 1}
+		synctest.Wait()
+		select {
+		case <-r.blocks:
+		default:
+			t.Error("no block although all credit came back")
+		}
+		_ = e.Close(t.Context())
+		<-done
+		close(r.grants)
+	})
+}
+
 // TestResumePoints shows the positions around blocks, also inside transactions.
 func TestResumePoints(t *testing.T) {
 	pos := func(source string, ordinal uint64) sdk.Position {
