@@ -322,7 +322,8 @@ func (c *Client) end(grace time.Duration) {
 // free is called when the process is gone.
 func (c *Client) free() {
 	c.freeOnce.Do(func() {
-		c.plug.Kill() // closes the connection and removes the socket's folder
+		c.plug.Kill() // closes the connection, reads the output to its end, removes the socket's folder
+		c.proc.closePipes()
 		if c.gone != nil {
 			c.gone()
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -342,5 +343,54 @@ func TestInheritedLock(t *testing.T) {
 	c.Kill()
 	if err := unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Errorf("lock after the plugin's end: %v, want it free", err)
+	}
+}
+
+// TestNothingIsLeft counts goroutines and descriptors over many lives of a plugin,
+// half of which end by a death.
+func TestNothingIsLeft(t *testing.T) {
+	img := image(t, "fixture")
+	l := NewLauncher()
+	t.Cleanup(l.Close)
+	life := func(i int) {
+		t.Helper()
+		c, err := Launch(context.Background(), l, Config{Image: img, Role: manifest.Reader})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			if err := unix.Kill(c.PID(), unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			<-c.Exited()
+			c.Kill()
+		} else if err := c.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func() (descriptors, goroutines int) {
+		t.Helper()
+		d, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(d), runtime.NumGoroutine()
+	}
+	life(0)
+	d, g := count()
+	for i := range 6 {
+		life(i)
+	}
+	late := time.After(10 * time.Second)
+	for {
+		d2, g2 := count()
+		if d2 <= d && g2 <= g+1 {
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond): // goroutines of closed connections end on their own
+		case <-late:
+			t.Fatalf("after 6 more lives %d descriptors and %d goroutines, want %d and about %d", d2, g2, d, g)
+		}
 	}
 }
