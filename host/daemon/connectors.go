@@ -34,7 +34,8 @@ type starter struct {
 	sockets  string
 	log      *slog.Logger
 	level    string
-	shadow   *shadow // nil = dead letters are not copied
+	shadow   *shadow  // nil = dead letters are not copied
+	armed    sync.Map // instances that were given their fail points
 }
 
 // connectors are those of one task while they live.
@@ -222,7 +223,7 @@ func (c *connectors) process(ctx context.Context, conn config.Connector, role ma
 		cfg.Inherit = []*os.File{c.s.lock}
 	}
 	first := true
-	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: failPoints(instance)}, supervisor.Options{},
+	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: c.s.failPoints(instance)}, supervisor.Options{},
 		func(ctx context.Context, cl *supervisor.Client, _ *wire.ConfigureReply) error {
 			if first {
 				if err := c.checked(ctx, cl.Check, p, cl.Manifest(), role, conn, instance, secrets); err != nil {
@@ -339,7 +340,7 @@ func (c *connectors) module(ctx context.Context, t *config.Transform, p *Plugin)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", p.Name, err)
 	}
-	cfg := wasmrt.ModuleConfig{Name: c.task.Name + "/" + t.Name, Binary: data, SHA256: p.SHA256, FailPoint: strings.Join(failPoints(t.Name), ",")}
+	cfg := wasmrt.ModuleConfig{Name: c.task.Name + "/" + t.Name, Binary: data, SHA256: p.SHA256, FailPoint: strings.Join(c.s.failPoints(t.Name), ",")}
 	if p.Claim != nil {
 		cfg.MemoryMB = p.Claim.Grants.MemoryMB
 	}

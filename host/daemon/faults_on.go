@@ -13,8 +13,12 @@ import (
 
 // failPoints returns what DATALINK_FAILPOINT holds for an instance of a plugin. The
 // host's own are armed by the variable itself; those of plugins travel with their
-// configuration. INSTANCE@NAME is for that instance alone, NAME for all.
-func failPoints(instance string) []string {
+// configuration. INSTANCE@NAME is for that instance alone, NAME for all. Each
+// instance gets them once: what is started again after a fault is to recover.
+func (s *starter) failPoints(instance string) []string {
+	if _, had := s.armed.LoadOrStore(instance, true); had {
+		return nil
+	}
 	var out []string
 	for p := range strings.SplitSeq(os.Getenv(failpoint.Env), ",") {
 		only, name, scoped := strings.Cut(p, "@")
@@ -28,12 +32,16 @@ func failPoints(instance string) []string {
 	return out
 }
 
-// pluginEnv passes on the switches that turn single checks off.
+// pluginEnv passes on the switches that turn single checks off, and how many
+// changes a target transaction merges.
 func pluginEnv() []string {
-	if v := os.Getenv(switches); v != "" {
-		return []string{switches + "=" + v}
+	var out []string
+	for _, name := range []string{switches, "DATALINK_TARGET_RECORDS"} {
+		if v := os.Getenv(name); v != "" {
+			out = append(out, name+"="+v)
+		}
 	}
-	return nil
+	return out
 }
 
 const switches = "DATALINK_SWITCH"

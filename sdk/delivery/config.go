@@ -70,6 +70,7 @@ func (c Config) withDefaults() Config {
 			*v = d
 		}
 	}
+	c.Records = recordsFromEnv(c.Records)
 	def(&c.Records, 16384)
 	def(&c.Bytes, 16<<20)
 	def(&c.Pending, 64<<20)

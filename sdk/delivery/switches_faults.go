@@ -5,8 +5,17 @@ package delivery
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
+
+// recordsFromEnv lets tests make small target transactions: DATALINK_TARGET_RECORDS.
+func recordsFromEnv(otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv("DATALINK_TARGET_RECORDS")); err == nil && n > 0 {
+		return n
+	}
+	return otherwise
+}
 
 // withEnv adds the switches that DATALINK_SWITCH names, a comma-separated list
 // of skip-off, merge-across-wait, lane-wait-off and ties-off. Other names belong

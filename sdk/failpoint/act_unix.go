@@ -5,12 +5,10 @@ package failpoint
 import "syscall"
 
 func act(stop bool) {
-	sig := syscall.SIGKILL
 	if stop {
-		sig = syscall.SIGSTOP
+		pause()
+		return
 	}
-	_ = syscall.Kill(syscall.Getpid(), sig)
-	if !stop {
-		select {} // the signal is on its way: nothing after the fail point may run
-	}
+	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+	select {} // the signal is on its way: nothing after the fail point may run
 }
