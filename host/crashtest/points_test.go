@@ -96,7 +96,11 @@ func TestFailPoints(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		for _, count := range []string{"1", "4"} {
+		counts := []string{"1", "4"}
+		if strings.HasPrefix(name, "task.") {
+			counts = counts[:1] // an execution comes by once
+		}
+		for _, count := range counts {
 			t.Run(name+":"+count, func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t, s)
