@@ -21,6 +21,7 @@ type sent struct {
 	state   []batch.StateItem // for writers that do not store it
 	aside   []sdk.DeadLetter
 	records int
+	bytes   int // of the block as it was sent
 }
 
 // spot is one event of an entry, counted in the block after the writer's stages.

@@ -380,3 +380,16 @@ func TestProgressOfWritersWithoutStorage(t *testing.T) {
 		t.Fatalf("second run: %v, %d changes applied", err, len(a.applied)-before)
 	}
 }
+
+// Every block ends inside a transaction, so that something is always in flight:
+// the bytes in flight must come down all the same.
+func TestBytesInFlightComeBack(t *testing.T) {
+	h := numbered(400, 3)
+	a := newTarget()
+	cfg := configOf(&fakeSource{h: h, perRead: 10}, writerOf("a", a))
+	cfg.Window = Window{Bytes: 4096}
+	if _, err := run(t, cfg); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "a", a, h)
+}

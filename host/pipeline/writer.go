@@ -246,7 +246,8 @@ func (w *writer) send() (sent, ended bool, err error) {
 	w.build.fresh = false
 	w.inflight = append(w.inflight, s)
 	w.records += to - w.event
-	w.bytes += len(req.Block)
+	s.bytes = len(req.Block)
+	w.bytes += s.bytes
 	if to >= n {
 		w.cursor, w.event = w.cursor+1, 0
 	} else {
@@ -270,9 +271,6 @@ func (w *writer) reply(ctx context.Context, r *wire.WriteReply) error {
 	for len(w.inflight) > 0 && w.inflight[0].seq <= r.Acked {
 		w.take(w.inflight[0])
 		w.inflight = w.inflight[1:]
-		if len(w.inflight) == 0 {
-			w.records, w.bytes = 0, 0
-		}
 	}
 	if err := w.save(ctx, false); err != nil {
 		return err
@@ -291,6 +289,7 @@ func (w *writer) take(s *sent) {
 	failpoint.Hit("pipeline.acked")
 	w.failures = 0
 	w.records -= s.to - s.from
+	w.bytes -= s.bytes
 	w.unstored += s.records
 	w.unsaved.State = append(w.unsaved.State, s.state...)
 	if !w.cfg.Stores {
