@@ -25,6 +25,14 @@ func withDefaults(l wire.Limits) wire.Limits {
 			*f.v = f.d
 		}
 	}
+	// A writer that never splits would wait for the end of a transaction, and the
+	// reader for room in the window.
+	if l.TransactionRecords == 0 {
+		l.TransactionRecords = l.WindowRecords / 2
+	}
+	if l.TransactionBytes == 0 {
+		l.TransactionBytes = l.WindowBytes / 2
+	}
 	if l.Message == 0 {
 		l.Message = l.Block + envelope
 	}
