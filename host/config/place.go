@@ -112,3 +112,6 @@ func (b Block) Text(name string) string {
 	}
 	return k.value.text
 }
+
+// Empty reports whether no option is given.
+func (b Block) Empty() bool { return b.root == nil || len(b.root.keys) == 0 }

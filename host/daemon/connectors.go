@@ -11,6 +11,7 @@ import (
 
 	"github.com/datalink-go/datalink/host/config"
 	"github.com/datalink-go/datalink/host/mapping"
+	"github.com/datalink-go/datalink/host/null"
 	"github.com/datalink-go/datalink/host/pipeline"
 	"github.com/datalink-go/datalink/host/supervisor"
 	"github.com/datalink-go/datalink/host/wasmrt"
@@ -76,7 +77,7 @@ type CheckError struct{ Findings []Checked }
 func (e *CheckError) Error() string {
 	var lines []string
 	for _, f := range e.Findings {
-		line := fmt.Sprintf("%s (%s): %s: %s", f.Instance, f.Plugin, f.Subject, f.Message)
+		line := fmt.Sprintf("%s (%s): %s: %s", f.Instance, f.Plugin, f.Subject, strings.TrimPrefix(f.Message, f.Subject+": "))
 		if f.Advice != "" {
 			line += " (" + f.Advice + ")"
 		}
@@ -128,6 +129,11 @@ func (c *connectors) startAll(ctx context.Context) error {
 		c.pipe.Stages = append(c.pipe.Stages, st)
 	}
 	for i := range t.Writers {
+		if isNull(t.Writers[i].Plugin) {
+			c.writers = append(c.writers, nil)
+			problems = append(problems, nullOptions(t.Writers[i].Config)...)
+			continue
+		}
 		w, err := c.process(ctx, t.Writers[i].Connector, manifest.Writer, t.Writers[i].Name)
 		if err := add(err); err != nil {
 			return err
@@ -149,6 +155,14 @@ func (c *connectors) wire(ctx context.Context) error {
 	c.pipe.Reader = pipeline.ReaderConfig{Source: src, Reopen: func(ctx context.Context) (pipeline.Source, error) { return c.reader.Ready(ctx) }}
 	for i := range c.task.Writers {
 		w, plugin := &c.task.Writers[i], c.writers[i]
+		if plugin == nil {
+			wc, err := c.nullWriter(w)
+			if err != nil {
+				return err
+			}
+			c.pipe.Writers = append(c.pipe.Writers, wc)
+			continue
+		}
 		sink, err := plugin.Ready(ctx)
 		if err != nil {
 			return err
@@ -178,6 +192,29 @@ func (c *connectors) wire(ctx context.Context) error {
 		c.pipe.Writers = append(c.pipe.Writers, wc)
 	}
 	return nil
+}
+
+// nullWriter is the built-in writer that decodes and sums up every value and keeps
+// nothing.
+func (c *connectors) nullWriter(w *config.Writer) (pipeline.WriterConfig, error) {
+	c.levels[w.Name] = manifest.LevelIdempotent
+	wc := pipeline.WriterConfig{Name: w.Name, Sink: new(null.Sink)}
+	if len(w.Mappings) == 0 {
+		return wc, nil
+	}
+	st, err := mapping.New(w.Mappings, mapping.SameNames)
+	if err != nil {
+		return wc, fmt.Errorf("mappings of writer %s: %w", w.Name, err)
+	}
+	wc.Stages = []pipeline.Stage{st}
+	return wc, nil
+}
+
+func nullOptions(b config.Block) config.Problems {
+	if b.Empty() {
+		return nil
+	}
+	return config.Problems{{Place: b.At(""), Message: "the built-in writer null has no options", Found: string(b.JSON()), Expected: "no config"}}
 }
 
 // sink adds the copying of dead letters where the target has them.

@@ -94,7 +94,7 @@ func (n *Node) examine(ctx context.Context, t *config.Task) []api.Finding {
 		return configFindings(t.Name, missing)
 	}
 	s := n.starter()
-	s.shadow = nil
+
 	c, err := s.start(ctx, t, sdk.Execution{Task: t.Name}, true)
 	if err != nil {
 		return fail("connectors", err)
@@ -102,7 +102,7 @@ func (n *Node) examine(ctx context.Context, t *config.Task) []api.Finding {
 	defer c.Close(context.WithoutCancel(ctx))
 	var out []api.Finding
 	for _, f := range c.found {
-		out = append(out, api.Finding{Severity: f.Severity.String(), Task: t.Name, Subject: f.Instance + ": " + f.Subject, Message: f.Message, Advice: f.Advice})
+		out = append(out, api.Finding{Severity: f.Severity.String(), Task: t.Name, Subject: f.Instance + ": " + f.Subject, Message: strings.TrimPrefix(f.Message, f.Subject+": "), Advice: f.Advice})
 	}
 	for _, w := range t.Writers {
 		out = append(out, levelFinding(t, w.Name, c.levels[w.Name]))

@@ -42,7 +42,7 @@ type Summary struct {
 	Epoch           uint64        `json:"epoch"`
 	State           string        `json:"state"`
 	Reason          string        `json:"reason"`
-	Position        string        `json:"position"` // of the writer that is behind, where there are several: of the first
+	Position        string        `json:"position"` // of the first writer
 	DurationSeconds float64       `json:"durationSeconds"`
 	Records         Counts        `json:"records"`
 	Tables          []TableCount  `json:"tables"`
@@ -181,7 +181,7 @@ func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Durati
 		case c.Skipped > 0:
 			s.Reason += fmt.Sprintf("; all %d changes read were written by an earlier run", c.Skipped)
 		case s.Position != "":
-			s.Reason += "; the source holds nothing after " + s.Position + ", up to which an earlier run has written"
+			s.Reason += " at " + s.Position + ", up to where an earlier run has written"
 		default:
 			s.Reason += "; the source holds no change of the tables that are read"
 		}

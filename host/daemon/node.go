@@ -155,6 +155,5 @@ func (n *Node) starter() *starter {
 	return &starter{
 		plugins: n.plugins, launcher: n.launcher, modules: n.modules, metrics: n.metrics.plugins, sources: n.cfg.Sources,
 		lock: n.store.LockFile(), dir: dir, sockets: n.sockets, log: n.log, level: n.cfg.LogLevel,
-		shadow: &shadow{n.store, n.session, n.log},
 	}
 }

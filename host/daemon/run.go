@@ -133,6 +133,7 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 	r.meter = NewMeter(observers...)
 	s := n.starter()
 	s.log = n.log.With("task", t.Name)
+	s.shadow = newShadow(n.store, n.session, s.log, r.meter)
 	limits := task.Limits{}
 	if o.Once {
 		limits.Tries = 3
@@ -141,7 +142,7 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 	r.runner, err = task.NewRunner(task.Config{
 		Task: t.Name, Version: def.Version, TakeOver: o.TakeOver, Store: n.store, Session: n.session,
 		Launcher: launcher{s, r}, Audit: n.auditor, Run: o.Pipeline, Grace: n.cfg.Grace, WaitHeld: o.WaitHeld,
-		Observer: r.meter, Log: n.log, Limits: limits,
+		Observer: s.shadow, Log: n.log, Limits: limits,
 		OnState: func(st task.State) {
 			r.mu.Lock()
 			r.state = st
@@ -152,20 +153,23 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 			}
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
+	case err != nil:
 	case n.closed:
-		return nil, errors.New("the node is closed")
+		err = errors.New("the node is closed")
 	case n.runs[t.Name] != nil:
-		return nil, fmt.Errorf("task %s runs already", t.Name)
+		err = fmt.Errorf("task %s runs already", t.Name)
+	}
+	if err != nil {
+		s.shadow.close()
+		return nil, err
 	}
 	n.runs[t.Name] = r
 	go func() {
 		out := r.runner.Run(context.Background())
+		s.shadow.close()
 		n.mu.Lock()
 		delete(n.runs, t.Name)
 		n.mu.Unlock()

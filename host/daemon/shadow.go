@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/host/pipeline"
@@ -18,11 +19,62 @@ type shadowed struct {
 	*shadow
 }
 
-// shadow is the copies of one task's run.
+// shadow is the copies of one task's run. It hears of new dead letters as an
+// observer of the pipeline.
 type shadow struct {
-	store   coordination.Definitions
-	session coordination.Session
-	log     *slog.Logger
+	pipeline.Observer // next
+	store             coordination.Definitions
+	session           coordination.Session
+	log               *slog.Logger
+
+	mu    sync.Mutex
+	owner coordination.Owner
+	mine  map[string]bool // writers whose letters are copied
+	queue chan aside
+	done  chan struct{}
+}
+
+type aside struct {
+	writer string
+	letter sdk.DeadLetter
+}
+
+func newShadow(store coordination.Definitions, session coordination.Session, log *slog.Logger, next pipeline.Observer) *shadow {
+	s := &shadow{
+		Observer: next, store: store, session: session, log: log,
+		mine: map[string]bool{}, queue: make(chan aside, 256), done: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.done)
+		for a := range s.queue {
+			s.mu.Lock()
+			owner := s.owner
+			s.mu.Unlock()
+			s.add(context.Background(), owner, a.writer, a.letter)
+		}
+	}()
+	return s
+}
+
+// close waits until all that was heard is copied. Nothing may be heard after it.
+func (s *shadow) close() {
+	close(s.queue)
+	<-s.done
+}
+
+// DeadLettered implements pipeline.Observer. When the store is slower than the
+// letters come, the next claim copies the rest.
+func (s *shadow) DeadLettered(writer string, d sdk.DeadLetter) {
+	s.mu.Lock()
+	mine := s.mine[writer]
+	s.mu.Unlock()
+	if mine {
+		select {
+		case s.queue <- aside{writer, d}:
+		default:
+		}
+	}
+	s.Observer.DeadLettered(writer, d)
 }
 
 // Claim implements pipeline.Sink.
@@ -35,6 +87,10 @@ func (s shadowed) Claim(ctx context.Context, ex sdk.Execution) (*sdk.Claimed, er
 	if c != nil {
 		letters = c.DeadLetters
 	}
+	s.mu.Lock()
+	s.owner = coordination.Owner{TaskUID: ex.TaskUID, ExecutionID: ex.ID, Epoch: ex.Epoch}
+	s.mine[ex.Writer] = true
+	s.mu.Unlock()
 	s.copy(ctx, ex, letters)
 	return c, nil
 }

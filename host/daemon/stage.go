@@ -26,6 +26,13 @@ func (s scoped) Schema(ctx context.Context, in *batch.Schema) (*batch.Schema, er
 	return s.Stage.Schema(ctx, in)
 }
 
+// Reset implements what package pipeline looks for.
+func (s scoped) Reset() {
+	if r, ok := s.Stage.(interface{ Reset() }); ok {
+		r.Reset()
+	}
+}
+
 // transformDeaths is how many processes one call may kill.
 const transformDeaths = 3
 
@@ -59,6 +66,9 @@ func (r *revived) Apply(ctx context.Context, block []byte, schemas []uint32) (ou
 	})
 	return out, err
 }
+
+// Reset forgets the schemas of the reader's last opening.
+func (r *revived) Reset() { r.known = nil }
 
 func (r *revived) try(ctx context.Context, call func(pipeline.Stage) error) error {
 	for n := 1; ; n++ {

@@ -312,7 +312,7 @@ func (n *Node) halt(ctx context.Context, name, reason string) error {
 // release starts the connectors and lets them remove what the task left.
 func (n *Node) release(ctx context.Context, t *config.Task, d coordination.Definition) error {
 	s := n.starter()
-	s.shadow = nil
+
 	c, err := s.start(ctx, t, executionOf(d, n.store.UID()), true)
 	if err != nil {
 		return err

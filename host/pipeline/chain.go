@@ -25,6 +25,9 @@ type link struct {
 func newChain(stages []Stage) *chain {
 	c := &chain{regs: []*batch.Registry{batch.NewRegistry()}}
 	for _, s := range stages {
+		if r, ok := s.(interface{ Reset() }); ok {
+			r.Reset() // what it knows by schema id is of the reader's last opening
+		}
 		c.stages = append(c.stages, &link{stage: s, decided: map[uint32]bool{}})
 		c.regs = append(c.regs, batch.NewRegistry())
 	}

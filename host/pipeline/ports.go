@@ -52,7 +52,9 @@ type SinkStream interface {
 	Close() error
 }
 
-// Stage is one transform: built in, a process or a WASM module.
+// Stage is one transform: built in, a process or a WASM module. A method Reset, if
+// it has one, is called whenever the reader is opened: schema ids mean something
+// else from there on.
 type Stage interface {
 	// Schema returns the layout of the output for rows of s: s itself where rows
 	// pass as they are, another one, be it equal, where Apply is wanted, nil where

@@ -45,7 +45,7 @@ Exit codes: 0 done · 1 failed while running · 2 bad usage or configuration ·
 4 fenced: another execution owns the task · 5 differences or overlaps found ·
 130 interrupted, drained.`,
 		Example:       "  datalink run task.yaml\n  datalink serve --data-dir /var/lib/datalink\n  datalink task list",
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, SuggestionsMinimumDistance: 2,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.check() },
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -113,7 +113,7 @@ func unknown(c *cobra.Command, word string) error {
 // group makes a command that only has others below it.
 func group(use, short, example string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
-		Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs,
+		Use: use, Short: short, Example: example, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknown(c, args[0])
