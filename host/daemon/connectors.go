@@ -260,7 +260,16 @@ func (c *connectors) process(ctx context.Context, conn config.Connector, role ma
 		cfg.Inherit = []*os.File{c.s.lock}
 	}
 	first := true
-	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: c.s.failPoints(instance)}, supervisor.Options{},
+	// The supervisor tries for minutes, which is right for a plugin that once ran;
+	// here somebody waits to hear what is wrong.
+	begin, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	opts := supervisor.Options{OnChange: func(st supervisor.State) {
+		if st.Phase == supervisor.BackOff && st.Attempt >= startTries {
+			giveUp() // of no effect once it was ready
+		}
+	}}
+	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: c.s.failPoints(instance)}, opts,
 		func(ctx context.Context, cl *supervisor.Client, _ *wire.ConfigureReply) error {
 			if first {
 				if err := c.checked(ctx, cl.Check, p, cl.Manifest(), role, conn, instance, secrets); err != nil {
@@ -270,11 +279,27 @@ func (c *connectors) process(ctx context.Context, conn config.Connector, role ma
 			}
 			return c.running(instance, cl)
 		})
-	if _, err := sup.Ready(ctx); err != nil {
-		go sup.Close()
+	if _, err := sup.Ready(begin); err != nil {
+		sup.Close()
 		return nil, c.explain(err, conn, instance, secrets)
 	}
 	return sup, nil
+}
+
+// startTries is how often a plugin may fail to start in a row before the task's
+// start has failed.
+const startTries = 3
+
+// rootOf returns the cause that a supervisor's error names last.
+func rootOf(err error) error {
+	for {
+		m, ok := err.(interface{ Unwrap() []error })
+		if !ok {
+			return err
+		}
+		all := m.Unwrap()
+		err = all[len(all)-1]
+	}
 }
 
 // running remembers a process, so that Kill finds it.
@@ -329,19 +354,31 @@ func (c *connectors) explain(err error, conn config.Connector, instance string, 
 	if errors.As(err, &bad) {
 		return conn.Config.Problems(bad.Problems, secrets)
 	}
-	f := *sdk.AsFault(err)
+	root := rootOf(err)
+	f := *sdk.AsFault(root)
 	var inner *sdk.Fault
-	if errors.As(err, &inner) {
+	if errors.As(root, &inner) {
 		f = *inner
 	}
-	f.Message = strings.TrimPrefix(f.Message, supervisor.ErrQuarantined.Error()+": ")
 	f.Message = fmt.Sprintf("%s (%s): %s", instance, conn.Plugin, secrets.Conceal(f.Message))
 	f.Suggestion = secrets.Conceal(f.Suggestion)
 	if f.Code == sdk.CodeInvalidConfig {
 		return config.Problems{{Place: conn.Config.At(""), Message: f.Error()}}
 	}
-	return &f
+	return &startError{f, root}
 }
+
+// startError keeps the cause beside what the user is told.
+type startError struct {
+	told  sdk.Fault
+	cause error
+}
+
+// Error returns what the user is told.
+func (e *startError) Error() string { return e.told.Error() }
+
+// Unwrap returns both.
+func (e *startError) Unwrap() []error { return []error{&e.told, e.cause} }
 
 // transform makes the stage of one transform.
 func (c *connectors) transform(ctx context.Context, t *config.Transform) (pipeline.Stage, error) {

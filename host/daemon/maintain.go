@@ -26,11 +26,10 @@ func (n *Node) maintain(ctx context.Context, name string, work func(context.Cont
 	if err != nil {
 		return err
 	}
-	n.keepers.mu.Lock() // Serve starts nothing meanwhile
-	defer func() {
-		n.keepers.mu.Unlock()
-		n.keepers.poke()
-	}()
+	if !n.keepers.hold(name) {
+		return api.Errorf(api.Failed, "task %s is under maintenance by another command: try again", name)
+	}
+	defer n.keepers.free(name)
 	if err := n.halt(ctx, name, "stopped for maintenance by an operator"); err != nil {
 		return err
 	}
@@ -50,6 +49,24 @@ func (n *Node) maintain(ctx context.Context, name string, work func(context.Cont
 		<-r.done
 	}
 	return r.result().Err
+}
+
+// hold keeps Serve from starting a task; false = somebody else holds it.
+func (k *keepers) hold(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.busy[name] {
+		return false
+	}
+	k.busy[name] = true
+	return true
+}
+
+func (k *keepers) free(name string) {
+	k.mu.Lock()
+	delete(k.busy, name)
+	k.mu.Unlock()
+	k.poke()
 }
 
 // send hands requests to a writer, one after the other, and waits until each is

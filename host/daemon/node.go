@@ -100,9 +100,27 @@ func (n *Node) open(ctx context.Context) error {
 		return err
 	}
 	n.launcher = supervisor.NewLauncher()
-	// Addresses of unix sockets are short: this folder is not below the data directory.
-	n.sockets, err = os.MkdirTemp("", "datalink-")
+	n.sockets, err = socketDir()
 	return err
+}
+
+// socketDir makes a folder for the plugins' sockets. Their addresses are short
+// (unix(7): 108 bytes), which the folder for temporary files may be too long for.
+func socketDir() (string, error) {
+	const most = 60
+	var errs []error
+	for _, base := range []string{os.TempDir(), "/tmp", "/dev/shm"} {
+		dir, err := os.MkdirTemp(base, "datalink-")
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case len(dir) <= most:
+			return dir, nil
+		default:
+			errs = append(errs, fmt.Errorf("%s has %d bytes, expected %d at most", dir, len(dir), most), os.Remove(dir))
+		}
+	}
+	return "", fmt.Errorf("folder for sockets: %w; set TMPDIR to a short path", errors.Join(errs...))
 }
 
 // UID returns the store's UUID.

@@ -23,12 +23,11 @@ import (
 // Options of one run.
 type Options struct {
 	TakeOver bool
-	WaitHeld time.Duration                   // for another execution to end; 0 = without end
-	Once     bool                            // a retryable start-up fault ends the run
-	Pipeline task.RunPipeline                // nil = move changes
-	OnState  func(task.State)                // must not block
-	Observer pipeline.Observer               // nil = nobody
-	Format   func(func(sdk.Position) string) // is handed a way to print positions, once there is one
+	WaitHeld time.Duration     // for another execution to end; 0 = without end
+	Once     bool              // a retryable start-up fault ends the run
+	Pipeline task.RunPipeline  // nil = move changes
+	OnState  func(task.State)  // must not block
+	Observer pipeline.Observer // nil = nobody
 }
 
 // run is one execution of a task.

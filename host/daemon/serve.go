@@ -37,10 +37,13 @@ type keeper struct {
 type keepers struct {
 	mu   sync.Mutex
 	all  map[string]*keeper
+	busy map[string]bool // under maintenance: not to be started
 	wake chan struct{}
 }
 
-func newKeepers() *keepers { return &keepers{all: map[string]*keeper{}, wake: make(chan struct{}, 1)} }
+func newKeepers() *keepers {
+	return &keepers{all: map[string]*keeper{}, busy: map[string]bool{}, wake: make(chan struct{}, 1)}
+}
 
 func (k *keepers) poke() {
 	select {
@@ -49,15 +52,21 @@ func (k *keepers) poke() {
 	}
 }
 
-// waiting says why a task is not running although it is wanted, "" where it is not
-// known here.
-func (n *Node) waiting(name string) string {
+// waiting says how a task is that is wanted and not running, and why; "" where that
+// is not known here.
+func (n *Node) waiting(name string) (state, reason string) {
 	n.keepers.mu.Lock()
 	defer n.keepers.mu.Unlock()
-	if k := n.keepers.all[name]; k != nil {
-		return k.reason
+	k := n.keepers.all[name]
+	switch {
+	case k == nil || k.reason == "":
+		return "", ""
+	case k.ended != 0:
+		return "ended", k.reason
+	case k.hopeless != 0:
+		return "failed", k.reason
 	}
-	return ""
+	return "back-off", k.reason
 }
 
 // nudge lets Serve look again after an operator changed something.
@@ -169,6 +178,8 @@ func (n *Node) keep(d coordination.Definition) time.Duration {
 	}
 	k.def = d
 	switch {
+	case n.keepers.busy[d.Name]:
+		return 0
 	case d.Desired == coordination.Paused:
 		if r != nil {
 			r.runner.Stop(task.Paused, "paused by an operator")

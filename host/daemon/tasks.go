@@ -167,8 +167,8 @@ func (n *Node) view(ctx context.Context, d coordination.Definition) (api.Task, [
 			t.State, t.Reason = string(r.state.Phase), r.state.Reason
 		}
 		r.mu.Unlock()
-	} else if w := n.waiting(d.Name); w != "" && d.Desired == coordination.Running {
-		t.State, t.Reason = "back-off", w
+	} else if state, reason := n.waiting(d.Name); state != "" && d.Desired == coordination.Running {
+		t.State, t.Reason = state, reason
 	}
 	if d.Desired == coordination.Paused && t.State == "stopped" {
 		t.State = "paused"

@@ -36,10 +36,18 @@ func main() {
 		fmt.Fprintln(os.Stderr, "datalink: where this program is:", err)
 		os.Exit(1)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := notify()
 	code := run(ctx, os.Args[1:], filepath.Join(filepath.Dir(exe), "plugins"), os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// notify gives a context that ends with the first signal to end; the second one
+// kills the process as if nobody had asked.
+func notify() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // run is the program: it returns the exit code.
