@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/datalink-go/datalink/plugins/mysql/internal/binlogtest"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -180,5 +181,29 @@ func TestStart(t *testing.T) {
 		if got := count(c.start); got != c.want {
 			t.Errorf("start %s: %d events, want %d", c.start, got, c.want)
 		}
+	}
+}
+
+// TestSameMapAfterStatement has the same table map before and after a change of
+// names alone: the rows after it are of the new layout.
+func TestSameMapAfterStatement(t *testing.T) {
+	bare := pair("t", 1)
+	bare.Bare = true
+	path := write(t, t.TempDir(), "log.000001", binlogtest.Options{}, func(w *binlogtest.Writer) {
+		w.GTID(1)
+		w.Query("d", "CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+		insert(w, 2, bare, 1, 10)
+		w.GTID(3)
+		w.Query("d", "ALTER TABLE t RENAME COLUMN v TO w")
+		insert(w, 4, bare, 2, 20)
+	})
+	var names []string
+	err := collect(t, Config{Files: sdk.Strings{path}}, func(_ *batch.Tx, e *batch.Event) {
+		if e.Kind == batch.Insert {
+			names = append(names, e.Schema.Columns[1].Name)
+		}
+	})
+	if d := cmp.Diff([]string{"v", "w"}, names); d != "" || err != nil {
+		t.Error(d, err)
 	}
 }
