@@ -24,7 +24,10 @@ type Tx struct {
 	// ordinal, a position inside it.
 	Start []byte
 	// End is the position after the transaction; empty where the source gives
-	// none here, and then no progress is stored at this place.
+	// none here, and then no progress is stored at this place. It must be empty
+	// where it would be incomparable with a point given to Open: after a fail-over
+	// to a server with another order, until the transactions that the point holds
+	// have passed. A position never goes back then.
 	End       []byte
 	Committed int64  // microseconds since the epoch at the source; 0 = unknown
 	ID        string // GTID or the like, for messages

@@ -21,6 +21,7 @@ type life struct {
 	dieAt  int // call after which, or before which, the writer dies; 0 = never
 	after  bool
 	fault  func(step string) error // a retryable fault in the place of a call
+	refuse func(n int) int         // index of a change of n that is refused, -1 = none
 	lost   func() (bool, bool)     // the answer to a commit is lost; and it had an effect
 	dead   bool
 	death  func()
@@ -210,6 +211,11 @@ func (t *mortalTx) Fence(ctx context.Context, next []sdk.Next) error {
 func (t *mortalTx) Apply(ctx context.Context, c *sdk.Changes) ([]sdk.RecordError, error) {
 	if err := t.life.before("apply"); err != nil {
 		return nil, err
+	}
+	if t.life.refuse != nil {
+		if i := t.life.refuse(c.Len()); i >= 0 {
+			return []sdk.RecordError{{Index: i, Err: sdk.Faultf(sdk.CodeUnfit, "refused, as the kit wants it")}}, t.life.done(nil)
+		}
 	}
 	r, err := t.Tx.Apply(ctx, c)
 	return r, t.life.done(err)

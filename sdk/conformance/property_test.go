@@ -91,6 +91,9 @@ func TestProperties(t *testing.T) {
 		{"four lanes, failover", transactional(4), conformance.Scenario{Reorder: true, Splits: true}},
 		{"lanes change", transactional(1, 2, 4), conformance.Scenario{Splits: true}},
 		{"lanes change, failover", transactional(1, 2, 4), conformance.Scenario{Reorder: true, Faults: true}},
+		{"one lane, refusals", transactional(1), conformance.Scenario{Refusals: true, Splits: true}},
+		{"four lanes, refusals", transactional(4), conformance.Scenario{Refusals: true, Splits: true, Faults: true}},
+		{"lanes change, refusals", transactional(1, 4), conformance.Scenario{Refusals: true, Reorder: true, Splits: true}},
 		{"versioned", versioned(), conformance.Scenario{}},
 		{"idempotent", idempotent(), conformance.Scenario{}},
 	}

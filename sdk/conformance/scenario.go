@@ -22,6 +22,7 @@ type Scenario struct {
 	Rounds   int           // writers that are killed before the last one; 0 = 3, -1 = none
 	Reorder  bool          // after a crash another server delivers independent transactions in another order
 	Faults   bool          // deadlocks and lost commits
+	Refusals bool          // records are refused for a while, and sent again
 	Splits   bool          // large transactions are split
 	Duration time.Duration // after which the writer is taken to hang; 0 = 20 s
 }
@@ -121,6 +122,15 @@ func (w *world) round(ctx context.Context, no int, last bool) (done bool, err er
 		}
 		l.lost = func() (bool, bool) { return coins.toss(8), coins.toss(2) }
 	}
+	if w.sc.Refusals && w.exact {
+		coins := newCoins(w.draw)
+		l.refuse = func(n int) int {
+			if coins.toss(6) {
+				return int(coins.roll() % uint64(n))
+			}
+			return -1
+		}
+	}
 	cfg := w.sub.Engine
 	cfg.Records = w.draw.Int(1, 12)
 	cfg.Backoff, cfg.Retries = 10*time.Microsecond, 1000
@@ -162,7 +172,9 @@ func (w *world) round(ctx context.Context, no int, last bool) (done bool, err er
 		return false, err
 	}
 	w.version = s.version
-	p := &kitStream{ctx: ctx, reqs: reqs}
+	p := &kitStream{ctx: ctx, reqs: reqs, again: w.sc.Refusals}
+	p.cond = sync.NewCond(&p.mu)
+	defer context.AfterFunc(ctx, p.cond.Broadcast)()
 	err = e.Run(ctx, p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,15 +222,23 @@ func (w *world) compare(ctx context.Context, h *history) error {
 type kitStream struct {
 	ctx  context.Context
 	reqs []*wire.WriteRequest
-	next int
 
 	mu      sync.Mutex
+	cond    *sync.Cond
+	next    int
+	attempt uint32
+	again   bool // what is refused is sent again
 	acked   uint64
 	points  []sdk.Point
 	refused error
 }
 
 func (p *kitStream) Recv() (*wire.WriteRequest, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.again && p.next == len(p.reqs) && p.acked < uint64(len(p.reqs)) && p.ctx.Err() == nil {
+		p.cond.Wait()
+	}
 	if err := p.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -226,7 +246,9 @@ func (p *kitStream) Recv() (*wire.WriteRequest, error) {
 		return nil, io.EOF
 	}
 	p.next++
-	return p.reqs[p.next-1], nil
+	r := *p.reqs[p.next-1]
+	r.Attempt = p.attempt
+	return &r, nil
 }
 
 func (p *kitStream) Send(r *wire.WriteReply) error {
@@ -236,9 +258,13 @@ func (p *kitStream) Send(r *wire.WriteReply) error {
 	if len(r.Points) > 0 {
 		p.points = r.Points
 	}
-	if len(r.Records) > 0 && p.refused == nil {
+	if len(r.Records) > 0 && p.again && r.Attempt == p.attempt && r.Records[0].Fault.Code == sdk.CodeUnfit {
+		p.attempt++
+		p.next = int(p.acked)
+	} else if len(r.Records) > 0 && p.refused == nil {
 		p.refused = fmt.Errorf("block %d, record %d was refused: %w", r.FailedSeq, r.Records[0].Index, &r.Records[0].Fault)
 	}
+	p.cond.Broadcast()
 	return p.ctx.Err()
 }
 
@@ -251,11 +277,13 @@ type coins struct {
 func newCoins(d Drawer) *coins { return &coins{seed: uint64(d.Int(1, 1<<30))} }
 
 // toss is true once in n.
-func (c *coins) toss(n uint64) bool {
+func (c *coins) toss(n uint64) bool { return c.roll()%n == 0 }
+
+func (c *coins) roll() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seed ^= c.seed << 13
 	c.seed ^= c.seed >> 7
 	c.seed ^= c.seed << 17
-	return c.seed%n == 0
+	return c.seed
 }

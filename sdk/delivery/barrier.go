@@ -138,14 +138,14 @@ func (d *dispatcher) aside(q *request) error {
 		r.lanes[0].total++
 		d.staged++
 		d.runnable = true
-		if l := r.lanes[0]; l.caught && !d.open && d.known {
+		if l := r.lanes[0]; l.caught && !d.open && d.known && !x.before().mark.before(l.resume) {
 			l.place, l.placeN = x.before(), l.total
 		}
 		return nil
 	}
 	g := &group{items: []item{x}, after: x.before()}
 	for _, l := range r.lanes {
-		if !l.caught {
+		if !l.caught || g.after.mark.before(l.resume) {
 			// Its position may not move: one lane stores them where it is.
 			g.lanes, g.after = []int32{0}, place{}
 		}

@@ -29,10 +29,16 @@
 //  4. When the stream ends, what is complete is committed, all lanes are brought
 //     to one position, and Run returns. Another Run needs another Claim.
 //
-// Parts: dispatch.go reads blocks and splits them among lanes, lane.go makes
-// batches, segment.go and merge.go make segments of changes, touch.go and wait.go
-// say what is tied to what, deliver.go is Fence → Apply → Commit, reply.go keeps
-// what is acknowledged.
+// Parts: dispatch.go reads blocks, place.go says where lanes may stand, spread.go,
+// barrier.go and publish.go give events to lanes, lane.go makes batches, segment.go
+// and merge.go make segments of changes, touch.go and wait.go say what is tied to
+// what, track.go follows rows whose keys are swapped, deliver.go is Fence → Apply →
+// Commit, reply.go keeps what is acknowledged, relane.go changes the lane count.
+//
+// What a reader must see to: a transaction's End is empty where the position would
+// neither hold nor be held by a point given to Open, which only a change of the
+// source's server can bring about; Start names the open transaction where
+// positions are sets.
 //
 // What the package does not do: it parses no positions, decides no policy about
 // records that cannot be written (the host sends again without them), and stores

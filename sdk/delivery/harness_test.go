@@ -51,6 +51,12 @@ func (p *pipe) Send(r *wire.WriteReply) error {
 	return p.ctx.Err()
 }
 
+func (p *pipe) last() *wire.WriteReply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return lastReply(p.replies)
+}
+
 // until waits for a reply that does what is asked.
 func (p *pipe) until(t *testing.T, what string, ok func(*wire.WriteReply) bool) *wire.WriteReply {
 	t.Helper()

@@ -41,6 +41,7 @@ type lane struct {
 	lastTx  uint64 // source transaction of which changes were staged or covered
 	met     bool   // a transaction that it does not cover was met
 	caught  bool   // all that the lane covers lies behind: its position may move
+	free    bool   // it was so from the beginning of the stream
 	gate    []wait // for the next item: a unit that the lane had no part in
 	resume  mark   // what was committed before the attempt
 	covered uint64 // of the current transaction: ordinals below it

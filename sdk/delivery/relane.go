@@ -9,7 +9,7 @@ import "github.com/datalink-go/datalink/sdk"
 func (d *dispatcher) relane(p place) error {
 	r := d.run
 	for _, l := range r.lanes {
-		if !l.caught {
+		if !l.caught || p.mark.before(l.resume) {
 			return nil
 		}
 	}
@@ -42,7 +42,7 @@ func (d *dispatcher) relane(p place) error {
 		if !samePosition(l.point.Position, p.pos) {
 			return sdk.Faultf(sdk.CodeTargetWentBack, "lane %d is at position %q after all lanes came to %q", l.no, l.point.Position.Source, p.pos.Source)
 		}
-		l.caught, l.at, l.resume = true, p.mark, p.mark
+		l.caught, l.free, l.at, l.resume = true, true, p.mark, p.mark
 	}
 	// What the points covered lies behind; their lanes are gone.
 	for i := range d.points {
@@ -52,6 +52,7 @@ func (d *dispatcher) relane(p place) error {
 	r.mu.Lock()
 	r.lanes, r.moved = lanes, true
 	r.mu.Unlock()
+	r.news.Broadcast()
 	for _, l := range lanes {
 		r.crew.Go(l.work)
 	}

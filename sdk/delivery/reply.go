@@ -56,6 +56,7 @@ func (r *run) committed(l *lane, lanes []*lane, items []item, next []sdk.Next, t
 	r.acknowledge()
 	r.mu.Unlock()
 	r.cond.Broadcast()
+	r.news.Broadcast()
 }
 
 // acknowledge moves acked over what is durable.
@@ -94,7 +95,7 @@ func (r *run) reply() {
 	defer r.mu.Unlock()
 	for {
 		for !r.flushed && (r.state == failing || r.accepted == r.sent.accepted && r.acked == r.sent.acked && !r.moved) {
-			r.cond.Wait() // a refusal tells the rest itself
+			r.news.Wait() // a refusal tells the rest itself
 		}
 		if r.accepted == r.sent.accepted && r.acked == r.sent.acked && !r.moved || r.ctx.Err() != nil {
 			return
@@ -200,6 +201,10 @@ func (r *run) allParked() bool {
 
 // drop forgets everything that is not acknowledged.
 func (r *run) drop() {
+	r.d.moved = nil
+	if len(r.inflight) > 0 {
+		r.d.moved = r.inflight[0].moved
+	}
 	clear(r.inflight)
 	r.inflight, r.pending = r.inflight[:0], 0
 	for _, l := range r.lanes {
@@ -209,6 +214,9 @@ func (r *run) drop() {
 		l.staged, l.total, l.placeN, l.place = nil, 0, 0, place{}
 		l.lastTx, l.gate = 0, nil
 		l.resume = l.at
+		if l.met = false; l.at == (mark{}) {
+			l.caught = l.free // it has committed nothing of what comes again
+		}
 	}
 	r.d.reset()
 }

@@ -14,7 +14,8 @@ type request struct {
 	block batch.Block
 	txs   []txInfo
 	size  int
-	left  int // items not committed yet, and one while it is being dispatched; under Engine.mu
+	moved map[string][]byte // dispatcher.moved before it, where it begins inside a transaction
+	left  int               // items not committed yet, and one while it is being dispatched; under Engine.mu
 }
 
 // txInfo is what items need to know of their source transaction.
@@ -48,6 +49,17 @@ func (m mark) covers(seq uint64, tx int, ordinal uint64) bool {
 		return tx < m.tx
 	}
 	return ordinal < m.ordinal
+}
+
+// before reports whether m comes before o.
+func (m mark) before(o mark) bool {
+	switch {
+	case m.seq != o.seq:
+		return m.seq < o.seq
+	case m.tx != o.tx:
+		return m.tx < o.tx
+	}
+	return m.ordinal < o.ordinal
 }
 
 func (m mark) passed(seq uint64, tx int) bool {

@@ -31,7 +31,8 @@ type run struct {
 	trouble chan struct{} // records were refused, or the run has failed
 
 	mu       sync.Mutex
-	cond     *sync.Cond
+	cond     *sync.Cond // lanes and dispatcher
+	news     *sync.Cond // replies
 	state    state
 	err      error // why the run stops
 	failure  *failure
@@ -49,7 +50,7 @@ type run struct {
 
 func newRun(e *Engine, c *sdk.Claimed, s Stream) *run {
 	r := &run{e: e, cfg: &e.cfg, stream: s, trouble: make(chan struct{}, 1)}
-	r.cond = sync.NewCond(&r.mu)
+	r.cond, r.news = sync.NewCond(&r.mu), sync.NewCond(&r.mu)
 	r.lanes = r.newLanes(c.Points)
 	r.d = dispatcher{run: r, registry: batch.NewRegistry(), plans: map[*batch.Schema]*plan{}, tables: map[string]*table{}, gen: 1}
 	if n := r.e.ex.Lanes; e.tw != nil && n != int32(len(r.lanes)) {
@@ -102,7 +103,7 @@ func (r *run) run(ctx context.Context) error {
 	r.mu.Lock()
 	r.flushed = true
 	r.mu.Unlock()
-	r.cond.Broadcast()
+	r.news.Broadcast()
 	replier.Wait()
 	cancel()
 	rest.Wait()
@@ -131,6 +132,7 @@ func (r *run) stop(err error) {
 
 func (r *run) wake() {
 	r.cond.Broadcast()
+	r.news.Broadcast()
 	select {
 	case r.trouble <- struct{}{}:
 	default:

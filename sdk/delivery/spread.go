@@ -185,16 +185,17 @@ func (d *dispatcher) endUnit(q *request, p place) {
 		return
 	}
 	g.after = p
+	var others []*lane
 	for _, l := range d.run.lanes {
-		if l.caught || l.met {
+		if (l.caught || l.met) && !p.mark.before(l.resume) {
 			g.lanes = append(g.lanes, l.no)
+		} else {
+			others = append(others, l)
 		}
 	}
 	d.group(g, nil, q, p.mark.tx-1, 0)
 	first := d.run.lanes[g.lanes[0]]
-	for _, l := range d.run.lanes {
-		if !l.caught && !l.met {
-			l.gate = append(l.gate, wait{first.no, first.total - 1})
-		}
+	for _, l := range others {
+		l.gate = append(l.gate, wait{first.no, first.total - 1})
 	}
 }
