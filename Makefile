@@ -1,6 +1,6 @@
-# Every tool is pinned in tools.mod, so that importers of the SDK do not inherit it.
+# Every tool is pinned in .ci/tools.mod, so that importers of the SDK do not inherit it.
 GO   ?= go
-TOOL  = $(GO) tool -modfile=tools.mod
+TOOL  = $(GO) tool -modfile=.ci/tools.mod
 
 VERSION := 0.1.0
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -28,7 +28,7 @@ demo: build ## move recorded MySQL and MariaDB binlogs into SQLite; needs Go onl
 	@bin/demo -dir $(DEMO)
 
 generate: ## write generated code again
-	$(GO) run -modfile=tools.mod sdk/proto/generate.go
+	$(GO) run -modfile=.ci/tools.mod sdk/proto/generate.go
 
 lint: ## gofumpt, vet and staticcheck; nothing to say is success
 	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
@@ -37,7 +37,10 @@ lint: ## gofumpt, vet and staticcheck; nothing to say is success
 	$(TOOL) staticcheck ./...
 
 test: build ## run every test; ends with what could not run here and why
-	@./test.sh
+	@.ci/test
+
+fuzz-short: ## each fuzz target for five seconds
+	@.ci/fuzz 5s
 
 race: ## run the tests of host, coordination and SDK under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./sdk/... ./host/... ./coordination/... ./registry/...

@@ -21,6 +21,7 @@ type null struct {
 type nullTx struct{ w *null }
 
 func (w *null) Claim(context.Context, sdk.Execution) (sdk.Claimed, error) { return sdk.Claimed{}, nil }
+
 func (w *null) Prepare(context.Context, *batch.Schema) (sdk.Constraints, error) {
 	return sdk.Constraints{}, nil
 }

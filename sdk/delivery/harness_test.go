@@ -175,8 +175,10 @@ func put(b *batch.Builder, v any) {
 	}
 }
 
-func (s *source) insert(sc *batch.Schema, v ...any) func()   { return s.row(batch.Insert, sc, nil, v) }
-func (s *source) del(sc *batch.Schema, v ...any) func()      { return s.row(batch.Delete, sc, v, nil) }
+func (s *source) insert(sc *batch.Schema, v ...any) func() { return s.row(batch.Insert, sc, nil, v) }
+
+func (s *source) del(sc *batch.Schema, v ...any) func() { return s.row(batch.Delete, sc, v, nil) }
+
 func (s *source) update(sc *batch.Schema, v, w []any) func() { return s.row(batch.Update, sc, v, w) }
 
 func vals(v ...any) []any { return v }

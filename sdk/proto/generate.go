@@ -1,7 +1,7 @@
 //go:build ignore
 
 // Generate writes the Go code of the .proto files. Run it through "make generate":
-// the compiler and the two plugins are pinned in tools.mod, so that nobody who
+// the compiler and the two plugins are pinned in .ci/tools.mod, so that nobody who
 // imports the SDK inherits them.
 package main
 
@@ -71,7 +71,7 @@ func generate(source string) error {
 func local(name string) string { return filepath.Join(root, strings.TrimPrefix(name, prefix)) }
 
 func run(plugin string, request []byte) error {
-	cmd := exec.Command("go", "tool", "-modfile=tools.mod", plugin)
+	cmd := exec.Command("go", "tool", "-modfile=.ci/tools.mod", plugin)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(request), os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
