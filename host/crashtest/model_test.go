@@ -132,7 +132,7 @@ func (m *model) write(path string) error {
 const kept = 4
 
 // rows returns what the target holds at the end, by table, each sorted.
-func (m *model) rows(masked bool) map[string][]string {
+func (m *model) rows(masked bool) expected {
 	out := map[string][]string{"k": {}, "log": slices.Sorted(slices.Values(m.log))}
 	for id, v := range m.keyed {
 		if masked {
@@ -141,5 +141,5 @@ func (m *model) rows(masked bool) map[string][]string {
 		out["k"] = append(out["k"], fmt.Sprintf("%d|%s", id, v))
 	}
 	slices.Sort(out["k"])
-	return out
+	return expected{rows: out}
 }

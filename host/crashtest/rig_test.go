@@ -97,7 +97,7 @@ func (r *rig) forward() {
 }
 
 // finish runs the task until its source has ended, and compares.
-func (r *rig) finish(want map[string][]string) *summary {
+func (r *rig) finish(want expected) *summary {
 	r.t.Helper()
 	p := r.run()
 	s := r.ends(p, 0)
@@ -128,10 +128,10 @@ type summary struct {
 }
 
 // equal compares every target with the source.
-func (r *rig) equal(want map[string][]string) {
+func (r *rig) equal(want expected) {
 	r.t.Helper()
 	for _, w := range r.spec.writers {
-		if d := differences(want, rowsOf(r.t, w.path)); d != "" {
+		if d := want.missing(r.t, w.path); d != "" {
 			r.t.Errorf("target %s differs from the source:\n%s", w.name, d)
 		}
 	}

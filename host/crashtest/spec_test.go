@@ -20,7 +20,7 @@ type writer struct {
 
 func (s spec) yaml() []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: datalink/v1\ntask: crash\nreader:\n  plugin: mysql\n  config: {files: [%q], tables: [%q]}\n", s.files, s.tables)
+	fmt.Fprintf(&b, "apiVersion: datalink/v1\ntask: crash\nreader:\n  plugin: mysql\n  config: {files: [%q], tables: [\"%s\"]}\n", s.files, s.tables)
 	if s.mask {
 		fmt.Fprintf(&b, "transforms:\n  - plugin: mask-go\n    tables: [crash.k]\n    config: {columns: [crash.k.v], keep: %d}\n", kept)
 	}

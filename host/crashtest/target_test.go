@@ -25,8 +25,20 @@ func open(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// rowsOf returns the rows of all tables but the bookkeeping, each as text, sorted.
-func rowsOf(t *testing.T, path string) map[string][]string {
+// expected is what a target has to hold, by table.
+type expected struct {
+	rows    map[string][]string // each as text, sorted
+	columns map[string][]string // in which order; nil = as they are in the target
+}
+
+// missing compares a target with it; "" = they are equal.
+func (e expected) missing(t *testing.T, path string) string {
+	t.Helper()
+	return differences(e.rows, rowsOf(t, path, e.columns))
+}
+
+// rowsOf returns the rows of all tables but the bookkeeping.
+func rowsOf(t *testing.T, path string, columns map[string][]string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
 	if _, err := os.Stat(path); err != nil {
@@ -35,11 +47,20 @@ func rowsOf(t *testing.T, path string) map[string][]string {
 	db := open(t, path)
 	defer db.Close()
 	for _, name := range rowsAsText(t, db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'datalink\\_%' ESCAPE '\\'") {
-		out[name] = rowsAsText(t, db, `SELECT * FROM "`+name+`"`)
+		list := []string{"*"}
+		if c := columns[name]; c != nil {
+			list = list[:0]
+			for _, n := range c {
+				list = append(list, quote(n))
+			}
+		}
+		out[name] = rowsAsText(t, db, "SELECT "+strings.Join(list, ", ")+" FROM "+quote(name))
 		slices.Sort(out[name])
 	}
 	return out
 }
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // rowsAsText returns each row of a query as one string.
 func rowsAsText(t *testing.T, db *sql.DB, query string, args ...any) []string {

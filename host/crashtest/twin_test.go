@@ -56,7 +56,7 @@ func TestTwin(t *testing.T) {
 			}
 			code := p.wait()
 			late.gone(p)
-			d := differences(want, rowsOf(t, target))
+			d := want.missing(t, target)
 			if tt.differ {
 				if d == "" {
 					t.Errorf("the late daemon wrote nothing although nothing stopped it, it ended with %d\n%s", code, p.tail())
