@@ -164,21 +164,27 @@ const daemon = "daemon"
 // moment is one of the start or, as often, one of the work.
 func (r *rig) kill(rng *rand.Rand, p *process, w *workload) string {
 	r.t.Helper()
-	victim := []string{daemon, daemon, "mysql", "rdbms", "wasm"}[rng.IntN(5)]
+	longest := 600
 	if rng.IntN(2) == 0 {
+		longest = 150
 		target := r.spec.writers[0].path
 		before := progressOf(r.t, target)
 		until(r.t, "work begins", func() bool {
 			return p.ended() || advanced(before, progressOf(r.t, target), 1) || r.done(w)
 		})
 	}
-	time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond) // the moment, not a wait for a state
-	if victim == daemon && !p.ended() {
+	time.Sleep(time.Duration(rng.IntN(longest)) * time.Millisecond) // the moment, not a wait for a state
+	alive, choice := p.children(), rng.Uint64()
+	victim := "nobody" // it has ended
+	switch n := uint64(len(alive)); {
+	case p.ended():
+	case n == 0 || choice%3 == 0:
+		victim = daemon
 		_ = p.cmd.Process.Kill()
-	} else if c := p.one(victim); c != nil {
+	default:
+		c := alive[choice/3%n]
+		victim = c.name
 		c.signal(unix.SIGKILL)
-	} else {
-		victim = "nobody" // it has ended
 	}
 	r.t.Logf("killed %s", victim)
 	return victim

@@ -137,16 +137,6 @@ func (r *rig) equal(want expected) {
 	}
 }
 
-// one returns the only live child of that name, nil when there is none.
-func (p *process) one(name string) *child {
-	for _, c := range p.children() {
-		if c.name == name {
-			return &c
-		}
-	}
-	return nil
-}
-
 // stopped waits until a child of that name has stopped itself at a fail point.
 func (p *process) stopped(name string) (out child) {
 	p.t.Helper()
