@@ -68,8 +68,8 @@ type WriterConfig struct {
 
 // Window bounds what was read and is not yet acknowledged by all writers.
 type Window struct {
-	Records int // 0 = 100,000
-	Bytes   int // 0 = 32 MiB
+	Records int // 0 = 65,536
+	Bytes   int // 0 = 16 MiB
 }
 
 // Backoff spaces attempts after retryable faults: the n-th wait is between half
@@ -94,10 +94,10 @@ func (b Backoff) wait(n int) time.Duration {
 
 func (c Config) withDefaults() Config {
 	if c.Window.Records <= 0 {
-		c.Window.Records = 100_000
+		c.Window.Records = 64 << 10
 	}
 	if c.Window.Bytes <= 0 {
-		c.Window.Bytes = 32 << 20
+		c.Window.Bytes = 16 << 20
 	}
 	if c.Backoff.Min <= 0 {
 		c.Backoff.Min = 100 * time.Millisecond

@@ -19,7 +19,7 @@ func withDefaults(l wire.Limits) wire.Limits {
 		{&l.Full, batch.DefaultFull},
 		{&l.Events, batch.DefaultEvents},
 		{&l.WindowRecords, 64 << 10},
-		{&l.WindowBytes, 32 << 20},
+		{&l.WindowBytes, 16 << 20},
 	} {
 		if *f.v == 0 {
 			*f.v = f.d

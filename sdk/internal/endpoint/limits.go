@@ -13,7 +13,7 @@ var DefaultLimits = wire.Limits{
 	Full:          batch.DefaultFull,
 	Events:        batch.DefaultEvents,
 	WindowRecords: 64 << 10,
-	WindowBytes:   32 << 20,
+	WindowBytes:   16 << 20,
 }
 
 // orDefaults puts the defaults where both sides state nothing.
