@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,20 +241,13 @@ func (n *Node) Retry(ctx context.Context, name, writer string, numbers []uint64)
 			}
 			same, done = append(same, d), append(done, d.Number)
 		}
-		block, err := repair(same)
+		reqs, err := repair(ctx, cfg, w, same)
 		if err != nil {
-			return err.Error(), nil
+			return "", err
 		}
 		// First the rows, then the letters: a crash between the two leaves letters
 		// whose repetition changes nothing.
-		q := &wire.WriteRequest{Block: block, Lanes: lanes(w)}
-		if w.Versioned {
-			if q.Ceiling, err = cfg.Progress.Reserve(ctx, w.Name, ceilingOf(w)+uint64(len(same))+1); err != nil {
-				return "", err
-			}
-			q.VersionBase = q.Ceiling - uint64(len(same)) - 1
-		}
-		if err := send(ctx, w, q); err != nil {
+		if err := send(ctx, cfg, w, reqs...); err != nil {
 			f := sdk.AsFault(err)
 			if f.Code == sdk.CodeFenced || f.Code == sdk.CodeTargetWentBack || errors.Is(err, pipeline.ErrDied) {
 				return "", err
@@ -271,44 +265,80 @@ func ceilingOf(w *pipeline.WriterConfig) uint64 {
 	return w.Claimed.Ceiling
 }
 
-// repair makes a block of the letters' records, in the order of their numbers. Its
-// transaction has no positions: progress stays where it is.
-func repair(letters []sdk.DeadLetter) ([]byte, error) {
-	slices.SortFunc(letters, func(a, b sdk.DeadLetter) int {
-		if a.Number < b.Number {
-			return -1
-		}
-		return 1
-	})
-	out := batch.NewBuilder(batch.Limits{Full: 64 << 20})
-	ids := map[string]uint32{}
+// repair makes a request of each letter, in the order of their numbers. Its
+// transaction ends where the target is: progress stays as it is.
+func repair(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, letters []sdk.DeadLetter) ([]*wire.WriteRequest, error) {
+	at, err := commonPoint(w)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(letters, func(a, b sdk.DeadLetter) int { return cmp.Compare(a.Number, b.Number) })
+	var out []*wire.WriteRequest
 	for i := range letters {
-		var b batch.Block
-		if err := b.Decode(letters[i].Record, batch.NewRegistry(), batch.Limits{}); err != nil {
+		block, err := recordAt(letters[i].Record, at)
+		if err != nil {
 			return nil, fmt.Errorf("record of dead letter %d: %w", letters[i].Number, err)
 		}
-		var e batch.Event
-		for k := range b.Len() {
-			if err := b.Event(k, &e); err != nil {
-				return nil, err
-			}
-			// Layouts may have changed between letters: each gets an id of its own.
-			s := e.Schema.Clone()
-			layout := string(batch.AppendSchema(nil, e.Schema))
-			id, ok := ids[layout]
-			if !ok {
-				id = uint32(len(ids) + 1)
-				ids[layout] = id
-			}
-			s.ID = id
-			e.Schema = s
-			out.SetOrdinal(uint64(i))
-			if err := out.CopyEvent(&e); err != nil {
-				return nil, err
+		out = append(out, &wire.WriteRequest{Block: block, First: at, Last: at, Lanes: lanes(w)})
+	}
+	if !w.Versioned {
+		return out, nil
+	}
+	base := ceilingOf(w) + 1
+	ceiling, err := cfg.Progress.Reserve(ctx, w.Name, base+uint64(len(out)))
+	if err != nil {
+		return nil, err
+	}
+	for i, q := range out {
+		q.VersionBase, q.Ceiling = base+uint64(i), ceiling
+	}
+	return out, nil
+}
+
+// commonPoint returns the position at which all lanes of a target stand, and
+// refuses where they do not: a repair could then move one of them.
+func commonPoint(w *pipeline.WriterConfig) (sdk.Position, error) {
+	var at sdk.Position
+	found := false
+	if w.Claimed != nil {
+		for _, p := range w.Claimed.Points {
+			switch {
+			case p.Lane == sdk.WriterLane:
+			case p.Position.IsZero() || p.Position.Ordinal != 0:
+				return at, sdk.Faultf(sdk.CodeRefused, "lane %d of the target is not between two transactions of the source", p.Lane).
+					Suggest("run the task until it has caught up, then repeat the command")
+			case found && !bytes.Equal(at.Source, p.Position.Source):
+				return at, sdk.Faultf(sdk.CodeRefused, "the target's lanes are at different positions").
+					Suggest("run the task until it has caught up, then repeat the command")
+			default:
+				at, found = p.Position, true
 			}
 		}
 	}
-	out.AppendTx(batch.Tx{Begins: true, Ends: true})
+	if !found && w.Stores {
+		return at, sdk.Faultf(sdk.CodeRefused, "the target holds no progress").Suggest("run the task once")
+	}
+	return at, nil
+}
+
+// recordAt makes the block of a record anew, with a transaction that begins and
+// ends at a position.
+func recordAt(record []byte, at sdk.Position) ([]byte, error) {
+	var b batch.Block
+	if err := b.Decode(record, batch.NewRegistry(), batch.Limits{}); err != nil {
+		return nil, err
+	}
+	out := batch.NewBuilder(batch.Limits{Full: len(record) + 1024})
+	var e batch.Event
+	for i := range b.Len() {
+		if err := b.Event(i, &e); err != nil {
+			return nil, err
+		}
+		if err := out.CopyEvent(&e); err != nil {
+			return nil, err
+		}
+	}
+	out.AppendTx(batch.Tx{Begins: true, Ends: true, Start: at.Source, End: at.Source})
 	data, err := out.Finish()
 	return bytes.Clone(data), err
 }
@@ -329,7 +359,7 @@ func (n *Node) forgetLetters(ctx context.Context, cfg *pipeline.Config, w *pipel
 	if !w.Stores {
 		return cfg.Progress.Save(ctx, w.Name, &pipeline.Saved{Dropped: numbers})
 	}
-	if err := send(ctx, w, &wire.WriteRequest{First: firstOf(w), Last: firstOf(w), Dropped: numbers, Lanes: lanes(w)}); err != nil {
+	if err := send(ctx, cfg, w, &wire.WriteRequest{First: firstOf(w), Last: firstOf(w), Dropped: numbers, Lanes: lanes(w)}); err != nil {
 		return err
 	}
 	return cfg.Progress.Save(ctx, w.Name, &pipeline.Saved{Dropped: numbers}) // the copy

@@ -69,9 +69,21 @@ func (k *keepers) free(name string) {
 	k.poke()
 }
 
+// sendTime bounds what an operator's command writes to a target.
+const sendTime = time.Minute
+
 // send hands requests to a writer, one after the other, and waits until each is
 // durable.
-func send(ctx context.Context, w *pipeline.WriterConfig, reqs ...*wire.WriteRequest) error {
+func send(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, reqs ...*wire.WriteRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	ex := cfg.Execution // each stream has a claim before it
+	ex.Writer = w.Name
+	c, err := w.Sink.Claim(ctx, ex)
+	if err != nil {
+		return err
+	}
+	w.Claimed = c
 	st, err := w.Sink.Write(ctx)
 	if err != nil {
 		return err
@@ -148,6 +160,7 @@ func (n *Node) SetPosition(ctx context.Context, name, text string) ([]api.Positi
 			if err := n.setPosition(ctx, &cfg, &cfg.Writers[i], p); err != nil {
 				return fmt.Errorf("writer %s: %w", cfg.Writers[i].Name, err)
 			}
+			cfg.Observer.Acked(cfg.Writers[i].Name, nil, 0, p) // for the journal's mark
 		}
 		return nil
 	})
@@ -177,7 +190,7 @@ func (n *Node) setPosition(ctx context.Context, cfg *pipeline.Config, w *pipelin
 	if err != nil {
 		return err
 	}
-	return send(ctx, w, &wire.WriteRequest{Block: block, First: firstOf(w), Last: p, Lanes: lanes(w)})
+	return send(ctx, cfg, w, &wire.WriteRequest{Block: block, First: firstOf(w), Last: p, Lanes: lanes(w)})
 }
 
 func firstOf(w *pipeline.WriterConfig) sdk.Position {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite" // driver
 
 	"github.com/datalink-go/datalink/host/wasmrt"
 )
@@ -96,7 +98,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "keys": keys, "expand": expand, "waitfor": waitfor, "waitfile": waitfile, "registry": registryCommand,
-			"tamper": tamper, "spawn": spawn, "stopped": stopped, "signal": signalCommand, "join": join,
+			"tamper": tamper, "spawn": spawn, "stopped": stopped, "signal": signalCommand, "join": join, "sql": sqlCommand,
 		},
 	})
 }
@@ -301,6 +303,36 @@ func registryCommand(ts *testscript.TestScript, _ bool, args []string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		ts.Fatalf("%v: %s", err, out)
 	}
+}
+
+// sqlCommand runs a statement on a SQLite file and writes the rows to sql.out:
+// sql FILE STATEMENT
+func sqlCommand(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	rows, err := db.Query(args[1])
+	ts.Check(err)
+	defer rows.Close()
+	var out strings.Builder
+	cols, err := rows.Columns()
+	ts.Check(err)
+	for rows.Next() {
+		vals, ptrs := make([]sql.NullString, len(cols)), make([]any, len(cols))
+		for i := range vals {
+			ptrs[i] = &vals[i]
+		}
+		ts.Check(rows.Scan(ptrs...))
+		for i, v := range vals {
+			if i > 0 {
+				out.WriteByte('|')
+			}
+			out.WriteString(v.String)
+		}
+		out.WriteByte('\n')
+	}
+	ts.Check(rows.Err())
+	ts.Check(os.WriteFile(ts.MkAbs("sql.out"), []byte(out.String()), 0o600))
 }
 
 // tamper adds a byte to the files that a pattern names.
