@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -163,6 +164,10 @@ func (d *dispatcher) aside(q *request) error {
 	return nil
 }
 
+// errRefused ends the dispatch of a block of which records were refused: what
+// follows must not be prepared at the target before them, and comes again.
+var errRefused = errors.New("records were refused")
+
 // flush waits until the lanes have committed everything that is staged.
 func (d *dispatcher) flush() error {
 	r := d.run
@@ -172,8 +177,11 @@ func (d *dispatcher) flush() error {
 	for r.state == running && !d.idle(true) {
 		r.cond.Wait()
 	}
-	if r.state == stopping {
+	switch r.state {
+	case stopping:
 		return r.err
+	case failing:
+		return errRefused
 	}
 	return nil
 }

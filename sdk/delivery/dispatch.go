@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"slices"
 
@@ -124,7 +125,9 @@ func (d *dispatcher) request(req *wire.WriteRequest) error {
 			return err
 		}
 	}
-	if err := d.block(q); err != nil {
+	if err := d.block(q); errors.Is(err, errRefused) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -325,6 +325,32 @@ func TestSchemaChangesStandAlone(t *testing.T) {
 	}
 }
 
+// TestNothingIsPreparedPastARefusal has a record refused before a schema change:
+// the layout after it must not reach the target before the change does.
+func TestNothingIsPreparedPastARefusal(t *testing.T) {
+	for lanes := range int32(3) {
+		ex := execution()
+		ex.Lanes = lanes
+		v1, v2 := keyed(1, "t"), keyed(2, "t")
+		v1.Uniques = []batch.Index{{Name: "v", Columns: []int{1}}}
+		v2.Columns = append(v2.Columns, batch.Column{Name: "z", Type: batch.Int32, Flags: batch.Nullable})
+		var steps []string
+		db := reference.NewDatabase()
+		s := newSource(t)
+		s.tx(nil, s.insert(v1, 1, "a", "x"))
+		first := s.block()
+		s.tx(nil, s.insert(v1, 2, "a", "x"))
+		s.tx(nil, func() { s.must(s.b.Change(&batch.Change{Kind: batch.DDLAddColumn, Table: "t", Statement: "alter"})) })
+		s.tx(nil, s.insert(v2, 3, "c", "x", 7))
+		first.Lanes = nil
+		replies, err := deliver(t, &preparing{reference.NewTransactional(db), &steps}, delivery.Config{}, ex, first, s.block())
+		refused := slices.ContainsFunc(replies, func(r *wire.WriteReply) bool { return r.FailedSeq == 2 && len(r.Records) == 1 })
+		if err != nil || !refused || len(db.Statements()) > 0 || slices.Contains(steps, "prepare 2") {
+			t.Errorf("%d lanes: %v, refused %v, steps %v, statements %v", lanes, err, refused, steps, db.Statements())
+		}
+	}
+}
+
 type preparing struct {
 	*reference.Transactional
 	steps *[]string
