@@ -167,6 +167,13 @@ func (a *applier) upsert(p *plan, c *sdk.Change) error {
 	a.after = vals
 	a.maskA = p.mask(append(a.maskA[:0], 'u'), vals)
 	mask := a.maskA[1:]
+	if p.apart {
+		if n, err := a.set(p, c, c.Key, c.After); err != nil || n > 0 {
+			return err
+		}
+		a.args = a.args[:0]
+		a.maskA[0] = 'u'
+	}
 	full := c.After.Complete()
 	s := p.full
 	if s == nil || !full {
@@ -188,24 +195,7 @@ func (a *applier) upsert(p *plan, c *sdk.Change) error {
 // patch changes the columns that are present of the row with that key. A row
 // that is not there is written where the change has all of it.
 func (a *applier) patch(p *plan, c *sdk.Change, key []byte, keyImage batch.Image) error {
-	vals, err := c.After.Values(a.after)
-	if err != nil {
-		return err
-	}
-	a.after = vals
-	a.maskA = p.mask(append(a.maskA[:0], 'p'), vals)
-	mask := a.maskA[1:]
-	s, err := p.stmt(a.t.c, a.maskA, func() string { return p.updateText(mask) })
-	if err != nil {
-		return err
-	}
-	if err := a.bind(p, mask, vals); err != nil {
-		return err
-	}
-	if err := a.bindKey(p, key, keyImage); err != nil {
-		return err
-	}
-	n, err := s.change(a.args)
+	n, err := a.set(p, c, key, keyImage)
 	if err != nil || n > 0 {
 		return err
 	}
@@ -214,6 +204,28 @@ func (a *applier) patch(p *plan, c *sdk.Change, key []byte, keyImage batch.Image
 		return a.upsert(p, c)
 	}
 	return a.missing(p, c)
+}
+
+// set updates the row with that key and returns the count of rows found.
+func (a *applier) set(p *plan, c *sdk.Change, key []byte, keyImage batch.Image) (int64, error) {
+	vals, err := c.After.Values(a.after)
+	if err != nil {
+		return 0, err
+	}
+	a.after = vals
+	a.maskA = p.mask(append(a.maskA[:0], 'p'), vals)
+	mask := a.maskA[1:]
+	s, err := p.stmt(a.t.c, a.maskA, func() string { return p.updateText(mask) })
+	if err != nil {
+		return 0, err
+	}
+	if err := a.bind(p, mask, vals); err != nil {
+		return 0, err
+	}
+	if err := a.bindKey(p, key, keyImage); err != nil {
+		return 0, err
+	}
+	return s.change(a.args)
 }
 
 // rekey moves a row to its new key, with all columns that the change does not

@@ -76,6 +76,10 @@ func TestAlter(t *testing.T) {
 		{name: "renamed and retyped", do: []*batch.Change{{Kind: batch.DDLChangeColumn, Table: "t", OldName: "n", Column: col(batch.Column{Name: "m", Type: batch.String})}}, query: "SELECT m FROM t", want: []string{`"1"`, "NULL"}},
 		{name: "key column to text", do: []*batch.Change{retyped(batch.Column{Name: "id", Type: batch.String})}, code: sdk.CodeRefused},
 		{name: "another key", do: []*batch.Change{{Kind: batch.DDLAddIndex, Table: "t", Schema: withKey}}, query: "SELECT sql FROM sqlite_schema WHERE type='index' AND tbl_name='t'", want: []string{`"CREATE UNIQUE INDEX \"t_datalink_key\" ON \"t\" (\"n\")"`}},
+		{
+			name: "signed to unsigned big", do: []*batch.Change{retyped(batch.Column{Name: "n", Type: batch.Uint64})},
+			query: "SELECT type FROM pragma_table_info('t') WHERE name='n'", want: []string{`""`},
+		},
 		{name: "other index", do: []*batch.Change{{Kind: batch.DDLAddIndex, Table: "t", Schema: keyed()}, {Kind: batch.DDLDropIndex, Table: "t"}}, query: "SELECT count(*) FROM t", want: []string{"2"}},
 		{name: "table that is not there", do: []*batch.Change{{Kind: batch.DDLAddColumn, Table: "none", Column: col(batch.Column{Name: "x", Type: batch.Int8})}, {Kind: batch.DDLRenameTable, OldName: "none", Table: "other"}}, query: "SELECT count(*) FROM t", want: []string{"2"}},
 		{name: "statement that is not typed", do: []*batch.Change{{Kind: batch.DDLOther, Table: "t", Statement: "ALTER TABLE t FROBNICATE"}}, code: sdk.CodeRefused},
@@ -119,6 +123,22 @@ func TestAlterBetweenRows(t *testing.T) {
 		sdk.Change{Op: sdk.Alter, DDL: &batch.Change{Kind: batch.DDLAddColumn, Table: "t", Column: &wide.Columns[3], Schema: wide}},
 		change(t, sdk.Upsert, wide, nil, vals(2, "b", 2, 3))))
 	if got := rows(t, file, "SELECT id, extra FROM t"); !slices.Equal(got, []string{"1 7", "2 3"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// SQLite's ON CONFLICT takes no index with the row number among its columns.
+func TestKeyGrows(t *testing.T) {
+	file := path(t)
+	w := writer(t, Config{Path: file})
+	claim(t, w, execution("x1", 1))
+	wide := keyed()
+	wide.ID, wide.Key = 5, []int{2, 0}
+	must(t, write(w, next(0, 1), change(t, sdk.Upsert, keyed(), nil, vals(1, "a", 1)), change(t, sdk.Upsert, keyed(), nil, vals(2, "b", 1)),
+		sdk.Change{Op: sdk.Alter, DDL: &batch.Change{Kind: batch.DDLDropIndex, Table: "t", Index: &batch.Index{Name: "PRIMARY"}, Schema: wide}},
+		sdk.Change{Op: sdk.Alter, DDL: &batch.Change{Kind: batch.DDLAddIndex, Table: "t", Index: &batch.Index{Columns: wide.Key}, Schema: wide}},
+		change(t, sdk.Upsert, wide, vals(2, "b", 1), vals(2, "c", 1)), change(t, sdk.Upsert, wide, nil, vals(3, "d", 7)), change(t, sdk.Remove, wide, vals(1, "a", 1), nil)))
+	if got := rows(t, file, "SELECT * FROM t"); !slices.Equal(got, []string{`2 "c" 1`, `3 "d" 7`}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -14,7 +14,11 @@ type plan struct {
 	key     []int    // places of the key
 	rowID   string   // keyless tables: name of the row number
 	full    *stmt    // upsert of a row that has every column
-	stmts   map[string]*stmt
+	// apart: an upsert is an update and, where it finds no row, an insert. SQLite's
+	// ON CONFLICT does not find the index of a key that holds, among others, the
+	// column which is the row number.
+	apart bool
+	stmts map[string]*stmt
 }
 
 // Statements a plan keeps at most: minimal row images can name columns in any
@@ -90,7 +94,7 @@ func (p *plan) upsertText(mask []byte) string {
 	}
 	q += " (" + strings.Join(names, ",") + ") VALUES (" + strings.Join(marks, ",") + ")"
 	switch {
-	case len(p.key) == 0:
+	case len(p.key) == 0 || p.apart:
 		return q
 	case len(sets) == 0:
 		return q + " ON CONFLICT (" + p.keyNames(",") + ") DO NOTHING"

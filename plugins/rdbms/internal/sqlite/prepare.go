@@ -278,17 +278,20 @@ func constraints(s *batch.Schema, t *table) sdk.Constraints {
 
 func newPlan(s *batch.Schema, t *table) *plan {
 	p := &plan{schema: s, table: t.name, key: s.Key, rowID: t.rowID(), stmts: map[string]*stmt{}}
+	alias := t.alias()
 	for i := range s.Columns {
 		var to target
 		if at, ok := t.byName[fold(s.Columns[i].Name)]; ok {
 			have := &t.columns[at]
-			a := affinityOf(have.declared, t.strict)
-			to = target{
-				name: have.name, notNull: have.notNull, inKey: slices.Contains(s.Key, i),
-				narrow: classOf(&s.Columns[i]) == asNumber && (a != affBlob || t.strict && !strings.EqualFold(have.declared, "ANY")),
-			}
+			to = target{name: have.name, notNull: have.notNull, inKey: slices.Contains(s.Key, i), narrow: narrow(&s.Columns[i], have.declared, t.strict)}
 		}
 		p.columns = append(p.columns, to)
+		p.apart = p.apart || to.inKey && len(s.Key) > 1 && alias != "" && fold(to.name) == fold(alias)
 	}
 	return p
+}
+
+// narrow reports whether a number above 2^63-1 would become a REAL in the column.
+func narrow(c *batch.Column, declared string, strict bool) bool {
+	return classOf(c) == asNumber && (affinityOf(declared, strict) != affBlob || strict && !strings.EqualFold(declared, "ANY"))
 }

@@ -37,7 +37,9 @@ func (t *tx) changeColumn(have *table, d *batch.Change, old *batch.Column) error
 		return sdk.Faultf(sdk.CodeRefused, "the type of column %s becomes %s (%s), and the value %v in the target cannot be rewritten as the source prints it", d.Column.Name, d.Column.Type, d.Column.Native, rows[0][0]).
 			Suggest("drop the table in the target and take a new snapshot of it")
 	}
-	if fits(d.Column, col.declared, have.strict) {
+	// A key column stays as it is, SQLite cannot change it in place: what it cannot
+	// hold is refused when it comes.
+	if fits(d.Column, col.declared, have.strict) && (col.keyPlace > 0 || !narrow(d.Column, col.declared, have.strict)) {
 		if r.expr == n {
 			return nil
 		}

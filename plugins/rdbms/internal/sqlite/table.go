@@ -116,3 +116,22 @@ func (t *table) rowID() string {
 	}
 	return ""
 }
+
+// alias returns the column that is another name of the row number, "" where there
+// is none.
+func (t *table) alias() string {
+	out := ""
+	for _, c := range t.columns {
+		switch {
+		case c.keyPlace == 0:
+		case out != "" || !strings.EqualFold(c.declared, "INTEGER"):
+			return ""
+		default:
+			out = c.name
+		}
+	}
+	if t.noRowID {
+		return ""
+	}
+	return out
+}
