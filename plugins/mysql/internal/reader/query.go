@@ -204,8 +204,10 @@ func (r *Reader) emit(out *batch.Builder, st *binlog.Statement, c *schema.Change
 		}
 		base.Schema = s
 	}
-	r.begin1(out)
-	send := func(ch batch.Change) error { return out.Change(&ch) }
+	send := func(ch batch.Change) error {
+		r.begin1(out)
+		return out.Change(&ch)
+	}
 	switch {
 	case c.Err != nil:
 		base.Kind = batch.DDLOther
@@ -223,8 +225,9 @@ func (r *Reader) emit(out *batch.Builder, st *binlog.Statement, c *schema.Change
 		}
 		return send(base)
 	}
-	n := 0
+	n, silent := 0, true // silent: nothing that a target has to follow, such as a plain index or an engine
 	for i := range c.Actions {
+		silent = silent && (c.Actions[i].Kind == schema.OtherChange || c.Actions[i].Kind == schema.RenameTable)
 		ch, ok, err := r.changeOf(base, &c.Actions[i])
 		if err != nil {
 			return err
@@ -237,7 +240,7 @@ func (r *Reader) emit(out *batch.Builder, st *binlog.Statement, c *schema.Change
 			return err
 		}
 	}
-	if n == 0 {
+	if n == 0 && !silent {
 		base.Kind = batch.DDLOther
 		return send(base)
 	}
