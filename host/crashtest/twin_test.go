@@ -25,11 +25,14 @@ func TestTwin(t *testing.T) {
 		name   string
 		off    string // checks that the late daemon does without
 		differ bool
+		all    bool // its plugins are stopped as well, as by a pause of the machine
 	}{
-		{"all checks on", "", false},
-		{"epoch not compared", "epoch-off", false}, // the batch number refuses it
-		{"batch number not compared", "batchno-off", false},
-		{"neither compared", "epoch-off,batchno-off", true},
+		{"all checks on", "", false, false},
+		{"all of it stopped", "", false, true},
+		{"epoch not compared", "epoch-off", false, false}, // the batch number refuses it
+		{"batch number not compared", "batchno-off", false, false},
+		{"neither compared", "epoch-off,batchno-off", true, false},
+		{"all of it stopped, neither compared", "epoch-off,batchno-off", true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,6 +45,13 @@ func TestTwin(t *testing.T) {
 			}
 			// What it had sent is written, or its writer would hold the target.
 			settled(t, target)
+			var plugins []child
+			if tt.all {
+				plugins = p.children()
+				for _, c := range plugins {
+					c.signal(unix.SIGSTOP)
+				}
+			}
 
 			owner := newRig(t, late.spec)
 			o := owner.ends(start(t, small, "run", owner.file, "--data-dir", owner.data, "--take-over", "--output", "json"), 0)
@@ -51,6 +61,9 @@ func TestTwin(t *testing.T) {
 				t.Fatalf("the first daemon did not stay stopped\n%s", p.tail())
 			}
 
+			for _, c := range plugins {
+				resume(c)
+			}
 			if err := p.cmd.Process.Signal(unix.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
