@@ -25,7 +25,6 @@ type life struct {
 	lost   func() (bool, bool)     // the answer to a commit is lost; and it had an effect
 	dead   bool
 	death  func()
-	open   map[*mortalTx]bool
 	ledger *ledger
 }
 
@@ -115,13 +114,10 @@ func (l *life) done(err error) error {
 	return err
 }
 
-// die ends the sessions. It is called with mu held.
+// die makes all further calls fail but Rollback, which stands for the end of the
+// sessions. It is called with mu held.
 func (l *life) die() {
 	l.dead = true
-	for tx := range l.open {
-		_ = tx.Tx.Rollback(context.Background())
-	}
-	clear(l.open)
 	if l.death != nil {
 		l.death()
 	}
@@ -129,7 +125,6 @@ func (l *life) die() {
 
 // mortal wraps a writer of any level in one that can be killed.
 func mortal(t sdk.Target, l *life) sdk.Target {
-	l.open = map[*mortalTx]bool{}
 	base := mortalTarget{t, l}
 	switch w := t.(type) {
 	case sdk.TransactionalWriter:
@@ -179,11 +174,11 @@ func (m *mortalTransactional) Begin(ctx context.Context, lanes []int32) (sdk.Tx,
 	if err != nil {
 		return nil, m.life.done(err)
 	}
-	mt := &mortalTx{Tx: tx, life: m.life}
-	m.life.mu.Lock()
-	m.life.open[mt] = true
-	m.life.mu.Unlock()
-	return mt, m.life.done(nil)
+	if err := m.life.done(nil); err != nil {
+		_ = tx.Rollback(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	return &mortalTx{Tx: tx, life: m.life}, nil
 }
 
 func (m *mortalTransactional) Settle(ctx context.Context, lane int32) (sdk.Point, error) {
@@ -240,25 +235,11 @@ func (t *mortalTx) Commit(ctx context.Context) error {
 				t.life.ledger.moved(n.Lane, n.Position)
 			}
 		}
-		t.life.mu.Lock()
-		delete(t.life.open, t)
-		t.life.mu.Unlock()
 		if lost {
 			err = sdk.ErrCommitUnknown
 		}
 	}
 	return t.life.done(err)
-}
-
-func (t *mortalTx) Rollback(ctx context.Context) error {
-	t.life.mu.Lock()
-	delete(t.life.open, t)
-	dead := t.life.dead
-	t.life.mu.Unlock()
-	if dead {
-		return nil
-	}
-	return t.Tx.Rollback(ctx)
 }
 
 type mortalVersioned struct {

@@ -128,14 +128,14 @@ func (w *driven) close() error {
 	close(w.in)
 	<-w.done
 	w.cancel()
-	return errors.Join(w.err, w.target.Close(context.WithoutCancel(w.ctx)))
+	return errors.Join(w.err, shut(w.ctx, w.target))
 }
 
 // kill ends the writer as it is.
 func (w *driven) kill() {
 	w.cancel()
 	<-w.done
-	_ = w.target.Close(context.WithoutCancel(w.ctx))
+	_ = shut(w.ctx, w.target)
 }
 
 // script makes fixed transactions of the plain table.

@@ -107,7 +107,7 @@ func (w *world) round(ctx context.Context, no int, last bool) (done bool, err er
 	if err != nil {
 		return false, fmt.Errorf("open: %w", err)
 	}
-	defer target.Close(context.WithoutCancel(ctx))
+	defer func() { err = errors.Join(err, shut(ctx, target)) }()
 	l := &life{ledger: w.ledger, death: cancel, after: w.draw.Int(0, 1) == 1}
 	if !last {
 		l.dieAt = w.draw.Int(1, 80)
@@ -190,6 +190,16 @@ func (w *world) round(ctx context.Context, no int, last bool) (done bool, err er
 		return true, nil
 	}
 	return false, ignoreDeath(err)
+}
+
+// shut closes the target, which must not take long.
+func shut(ctx context.Context, t sdk.Target) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := t.Close(ctx); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return nil
 }
 
 func ignoreDeath(err error) error {
