@@ -84,7 +84,7 @@ func (d *decoder) transforms(n *node, t *Task) {
 			d.reach(e.get("tables"), under(path, "tables"), t.Sources())
 		}
 		if tr.Plugin.Version == "" {
-			d.builtin(&tr, path)
+			d.builtin(&tr)
 		}
 		renamed = renamed || tr.Plugin.Name != Filter && tr.Plugin.Name != Columns
 		t.Transforms = append(t.Transforms, tr)
@@ -119,7 +119,7 @@ func (d *decoder) reach(k *key, path string, sources Patterns) {
 
 // builtin reads the options of a built-in transform; that of a plugin is left
 // alone.
-func (d *decoder) builtin(tr *Transform, path string) {
+func (d *decoder) builtin(tr *Transform) {
 	n, path := tr.Config.root, tr.Config.path
 	var r mapping.Rule
 	switch tr.Plugin.Name {
@@ -182,7 +182,7 @@ func (d *decoder) writers(n *node, t *Task) {
 			continue
 		}
 		w := Writer{Connector: d.connector(e, path)}
-		at := e.place
+		var at Place
 		w.Name, at = d.text(e, path, "name", "a name of 1 to 64 letters, digits, _ and -")
 		if w.Name == "" {
 			w.Name = w.Plugin.Name
