@@ -42,8 +42,13 @@ test: build ## run every test; ends with what could not run here and why
 fuzz-short: ## each fuzz target for five seconds
 	@.ci/fuzz 5s
 
+bench: ## speed and memory as ratios to what is replaced; five minutes on a quiet machine
+	$(GO) build -o bin/bench ./host/cmd/bench
+	@bin/bench
+
 soak: ## 200 rounds of killing random processes; DATALINK_CRASH_SEED=… repeats a run
 	DATALINK_CRASH_ROUNDS=$${DATALINK_CRASH_ROUNDS:-200} $(GO) test -v -count=1 -timeout 60m -run TestRandomKills ./host/crashtest
+	DATALINK_LARGE=1073741824 $(GO) test -v -count=1 -timeout 20m -run TestLargeTransaction ./host/bench
 
 race: ## run the tests of host, coordination and SDK under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./sdk/... ./host/... ./coordination/... ./registry/...

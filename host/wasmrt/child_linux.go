@@ -27,6 +27,7 @@ const (
 // ChildMain is the main function of a child: it runs the module that it finds
 // in its descriptors and does not return.
 func ChildMain() {
+	_ = os.WriteFile("/proc/self/comm", []byte(ChildArg), 0) // it would be called exe
 	go func() {
 		var b [1]byte
 		_, _ = os.NewFile(fdAlive, "alive").Read(b[:])
