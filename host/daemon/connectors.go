@@ -33,8 +33,8 @@ type starter struct {
 	sockets  string
 	log      *slog.Logger
 	level    string
-	shadow   *shadow  // nil = dead letters are not copied
-	armed    sync.Map // instances that were given their fail points
+	shadow   *shadow // nil = dead letters are not copied
+	faults
 }
 
 // connectors are those of one task while they live.

@@ -7,15 +7,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/datalink-go/datalink/sdk/failpoint"
 )
+
+// faults knows which instances were given their fail points.
+type faults struct{ armed sync.Map }
 
 // failPoints returns what DATALINK_FAILPOINT holds for an instance of a plugin. The
 // host's own are armed by the variable itself; those of plugins travel with their
 // configuration. INSTANCE@NAME is for that instance alone, NAME for all. Each
 // instance gets them once: what is started again after a fault is to recover.
-func (s *starter) failPoints(instance string) []string {
+func (s *faults) failPoints(instance string) []string {
 	if _, had := s.armed.LoadOrStore(instance, true); had {
 		return nil
 	}
