@@ -162,11 +162,12 @@ func (s *Stage) ddl(e *batch.Event) error {
 		return err
 	}
 	from := &batch.Schema{Namespace: c.Namespace, Table: c.Table}
+	oldSpace, oldTable := c.OldTable()
 	r := s.match(from.Name())
 	c.Namespace, c.Table = r.target(from, s.naming)
 	if c.Kind == batch.DDLRenameTable {
-		old := &batch.Schema{Namespace: from.Namespace, Table: c.OldName}
-		_, c.OldName = s.match(old.Name()).target(old, s.naming)
+		old := &batch.Schema{Namespace: oldSpace, Table: oldTable}
+		c.SetOldTable(s.match(old.Name()).target(old, s.naming))
 	}
 	if r != nil && c.Column != nil {
 		if !r.keep(c.Column.Name) {

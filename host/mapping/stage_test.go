@@ -235,3 +235,57 @@ func TestDroppedColumnsTakeTheirIndexesAlong(t *testing.T) {
 		t.Fatalf("got %+v, %v", s, err)
 	}
 }
+
+// A table that comes from another schema is found under the name that it has in
+// the target.
+func TestRenamedAcrossSchemas(t *testing.T) {
+	for _, tt := range []struct {
+		rules  []Rule
+		naming Naming
+		want   [2]string
+	}{
+		{nil, SameNames, [2]string{"a.x", "b.y"}},
+		{nil, FlatManySchemas, [2]string{".a.x", ".b.y"}},
+		{[]Rule{{From: "a.*", To: "app_mirror.{table}"}}, SameNames, [2]string{"app_mirror.x", "b.y"}},
+	} {
+		st, err := New(tt.rules, tt.naming)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := batch.NewBuilder(batch.Limits{})
+		if err := b.BeginTx(batch.Tx{Begins: true}); err != nil {
+			t.Fatal(err)
+		}
+		in := batch.Change{Kind: batch.DDLRenameTable, Namespace: "b", Table: "y", Statement: "RENAME TABLE a.x TO b.y"}
+		in.SetOldTable("a", "x")
+		if err := b.Change(&in); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.EndTx(true, nil, []byte("p")); err != nil {
+			t.Fatal(err)
+		}
+		data, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err = st.Apply(context.Background(), data, nil); err != nil {
+			t.Fatal(err)
+		}
+		var blk batch.Block
+		if err := blk.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		var e batch.Event
+		if err := blk.Event(0, &e); err != nil {
+			t.Fatal(err)
+		}
+		c, err := e.Change()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns, old := c.OldTable()
+		if got := [2]string{ns + "." + old, c.Namespace + "." + c.Table}; got != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.rules, got, tt.want)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package batch
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // DDLKind is what a typed schema change does.
 type DDLKind uint8
@@ -26,13 +29,30 @@ type Change struct {
 	Kind      DDLKind
 	Namespace string // of the table it touches
 	Table     string
-	OldName   string  // table or column before a rename
+	OldName   string  // table or column before a rename; see OldTable
 	Column    *Column // new layout of the column of Add, Rename and ChangeColumn; its name for Drop
 	After     string  // column it stands after; "" = last; "FIRST"-placement is After == "\x00"
 	Index     *Index
 	Schema    *Schema // layout of the whole table after the change, where it is known
 	Statement string  // as the source wrote it
 	Default   string  // schema that unqualified names in Statement refer to
+}
+
+// OldTable returns the namespace and the name that a renamed table had. OldName
+// holds the name alone where the namespace stays, else both with a NUL between.
+func (c *Change) OldTable() (namespace, table string) {
+	if ns, t, moved := strings.Cut(c.OldName, "\x00"); moved {
+		return ns, t
+	}
+	return c.Namespace, c.OldName
+}
+
+// SetOldTable is the inverse of OldTable.
+func (c *Change) SetOldTable(namespace, table string) {
+	c.OldName = table
+	if namespace != c.Namespace {
+		c.OldName = namespace + "\x00" + table
+	}
 }
 
 // KeyRange is the body of a Range event: the rows of a snapshot chunk that precede

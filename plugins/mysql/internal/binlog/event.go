@@ -140,13 +140,18 @@ type Group struct {
 	MariaDB    bool   // the event takes the place of BEGIN
 	Prepared   bool   // MariaDB: an XA transaction that is prepared
 	Completed  bool   // MariaDB: an XA COMMIT or XA ROLLBACK
+	Pending    bool   // MariaDB: the ALTER that follows begins or was given up; where it ends it is logged again
 }
 
 // MariaDB's flags of a GTID event.
 const (
-	mariaStandalone = 1
-	mariaPrepared   = 64
-	mariaCompleted  = 128
+	mariaStandalone  = 1
+	mariaCommitGroup = 2
+	mariaPrepared    = 64
+	mariaCompleted   = 128
+
+	mariaStartAlter    = 2 // in the byte of more flags
+	mariaRollbackAlter = 8
 )
 
 // DecodeGroup reads a GTID event. The id is appended to buf.
@@ -163,6 +168,14 @@ func DecodeGroup(ev *Event, buf []byte, g *Group) error {
 		g.ID = strconv.AppendUint(append(g.ID, '-'), binary.LittleEndian.Uint64(b), 10)
 		g.MariaDB, g.Standalone = true, b[12]&mariaStandalone != 0
 		g.Prepared, g.Completed = b[12]&mariaPrepared != 0, b[12]&mariaCompleted != 0
+		// A byte of more flags follows the id of a group; an ALTER has no XA transaction.
+		at := 13
+		if b[12]&mariaCommitGroup != 0 {
+			at += 8
+		}
+		if !g.Prepared && !g.Completed && len(b) > at {
+			g.Pending = b[at]&(mariaStartAlter|mariaRollbackAlter) != 0
+		}
 	case GTID, AnonymousGTID:
 		if len(b) < 25 {
 			return corrupt(ev.Type, "%d bytes", len(b))

@@ -158,10 +158,8 @@ func (m *model) ddl(c *batch.Change) {
 	case batch.DDLCreateTable:
 		m.tables[name] = &modelTable{rows: map[string]*modelRow{}}
 	case batch.DDLRenameTable:
-		old := c.OldName
-		if !strings.Contains(old, ".") {
-			old = c.Namespace + "." + old
-		}
+		ns, t := c.OldTable()
+		old := ns + "." + t
 		m.tables[name] = m.tables[old]
 		delete(m.tables, old)
 	case batch.DDLRenameColumn, batch.DDLChangeColumn:

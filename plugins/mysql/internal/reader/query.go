@@ -28,6 +28,9 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 	default:
 		return nil
 	}
+	if r.group.Pending {
+		return nil
+	}
 	eff := r.apply(&st)
 	switch eff.Class {
 	case schema.NotUnderstood:
@@ -179,6 +182,10 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 			return sdk.Faultf(sdk.CodeRefused, "%s at offset %d: a schema change of %s, and ddl is stop: %s", r.scan.Name(), ev.At, c.Table, shorten(st.Text)).
 				Suggest("make the change at the target, then set the position to %s:%d; or set ddl: apply or ignore", r.scan.Name(), r.tx.bounds.End)
 		}
+		if c.Kind == schema.Renamed && r.cfg.DDL == "apply" && !r.filter.wants(c.Old.Database, c.Old.Table) {
+			return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: %s takes the place of %s, which is read, and the rows that it brings were not: %s", r.scan.Name(), ev.At, c.Old, c.Table, shorten(st.Text)).
+				Suggest("add %s to tables and begin before its first row; or set ddl: ignore, which leaves the target's table as it is, for a tool that swaps in a copy with the same rows", c.Old)
+		}
 		for k := range c.Actions {
 			if c.Actions[k].Kind == schema.RemoveRows && r.cfg.OnStatement != "ignore" {
 				return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: the statement may change rows of %s that the log does not list: %s", r.scan.Name(), ev.At, c.Table, shorten(st.Text)).
@@ -219,10 +226,8 @@ func (r *Reader) emit(out *batch.Builder, st *binlog.Statement, c *schema.Change
 		base.Kind = batch.DDLDropTable
 		return send(base)
 	case c.Kind == schema.Renamed:
-		base.Kind, base.OldName = batch.DDLRenameTable, c.Old.Table
-		if c.Old.Database != c.Table.Database {
-			base.OldName = c.Old.String()
-		}
+		base.Kind = batch.DDLRenameTable
+		base.SetOldTable(c.Old.Database, c.Old.Table)
 		return send(base)
 	}
 	n, silent := 0, true // silent: nothing that a target has to follow, such as a plain index or an engine

@@ -500,6 +500,14 @@ func TestStops(t *testing.T) {
 		}, sdk.CodeCorruptSource, "its checksum is 04030201"},
 		{"encrypted", Config{}, binlogtest.Options{Version: "10.11.1-MariaDB"}, func(w *binlogtest.Writer) { w.Event(binlog.StartEncryption, 0, make([]byte, 17)) }, sdk.CodeUnsupportedEvent, "encrypt_binlog=ON"},
 		{"ddl stop", Config{DDL: "stop"}, binlogtest.Options{}, func(w *binlogtest.Writer) { w.GTID(1); w.Query("d", "CREATE TABLE t (id INT)") }, sdk.CodeRefused, "a schema change of d.t, and ddl is stop"},
+		{"a table that is not read takes the place of one that is", Config{Tables: sdk.Strings{"d.t"}}, binlogtest.Options{}, func(w *binlogtest.Writer) {
+			w.GTID(1)
+			w.Query("d", "RENAME TABLE t TO _t_del, _t_gho TO t")
+		}, sdk.CodeUnsupportedEvent, "d._t_gho takes the place of d.t"},
+		{"the same, and the target's table stays", Config{Tables: sdk.Strings{"d.t"}, DDL: "ignore"}, binlogtest.Options{}, func(w *binlogtest.Writer) {
+			w.GTID(1)
+			w.Query("d", "RENAME TABLE t TO _t_del, _t_gho TO t")
+		}, "", ""},
 		{"not understood", Config{}, binlogtest.Options{}, func(w *binlogtest.Writer) { w.GTID(1); w.Query("d", "FROBNICATE t") }, sdk.CodeUnsupportedEvent, "FROBNICATE"},
 		{"in the middle", Config{Start: "position:log.000001:203"}, binlogtest.Options{}, func(w *binlogtest.Writer) { insert(w, 1, tb, 1, 1) }, sdk.CodeInvalidPosition, "a TABLE_MAP event stands outside of any transaction"},
 	} {

@@ -121,6 +121,7 @@ func (r *Reader) warmFile(ctx context.Context, i int) error {
 	s := binlog.NewScanner(f.Name(), src, end, format, int(r.cfg.MaxEvent))
 	var h binlog.Header
 	var ev binlog.Event
+	var g binlog.Group
 	for n := 0; i < r.file || s.Offset() < r.here.off; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -130,7 +131,7 @@ func (r *Reader) warmFile(ctx context.Context, i int) error {
 		} else if err != nil {
 			return err
 		}
-		if h.Type != binlog.Query && h.Type != binlog.QueryCompressed {
+		if h.Type != binlog.Query && h.Type != binlog.QueryCompressed && h.Type != binlog.MariaGTID {
 			if err := s.Skip(&h); err != nil {
 				return err
 			}
@@ -139,11 +140,17 @@ func (r *Reader) warmFile(ctx context.Context, i int) error {
 		if err := s.Next(&ev); err != nil {
 			return err
 		}
+		if ev.Type == binlog.MariaGTID {
+			if err := binlog.DecodeGroup(&ev, g.ID[:0], &g); err != nil {
+				return fmt.Errorf("%s: %w", s.Place(ev.At), err)
+			}
+			continue
+		}
 		var st binlog.Statement
 		if err := binlog.DecodeQuery(ev.Type, ev.Body, &st); err != nil {
 			return fmt.Errorf("%s: %w", s.Place(ev.At), err)
 		}
-		if v, _ := binlog.Control(st.Text); v != binlog.Other {
+		if v, _ := binlog.Control(st.Text); v != binlog.Other || g.Pending {
 			continue
 		}
 		r.hist.SetPlace(schema.Place{File: f.Number, Offset: ev.End})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlogtest"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -205,5 +206,51 @@ func TestSameMapAfterStatement(t *testing.T) {
 	})
 	if d := cmp.Diff([]string{"v", "w"}, names); d != "" || err != nil {
 		t.Error(d, err)
+	}
+}
+
+// TestPendingAlter has an ALTER that MariaDB logs where it begins and again where
+// it ends, and one that was given up: rows between are of the layout before.
+func TestPendingAlter(t *testing.T) {
+	gtid := func(w *binlogtest.Writer, n byte, more byte) {
+		b := make([]byte, 19)
+		b[0], b[12], b[13] = n, 1, more // standalone
+		w.Event(binlog.MariaGTID, 0, b)
+	}
+	bare, wide := pair("t", 1), pair("t", 2)
+	bare.Bare, wide.Bare = true, true
+	wide.Columns = append(wide.Columns, binlogtest.Column{Name: "w", Type: 3})
+	rows := func(w *binlogtest.Writer, n byte, tb *binlogtest.Table, vals []byte) {
+		b := make([]byte, 19)
+		b[0] = n
+		w.Event(binlog.MariaGTID, 0, b)
+		w.Map(tb)
+		w.Rows(binlog.WriteRowsV2, tb, vals)
+		w.Commit(uint64(n))
+	}
+	path := write(t, t.TempDir(), "log.000001", binlogtest.Options{Version: "10.11.19-MariaDB"}, func(w *binlogtest.Writer) {
+		gtid(w, 1, 0)
+		w.Query("d", "CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+		gtid(w, 2, 2)
+		w.Query("d", "ALTER TABLE t ADD COLUMN w INT")
+		rows(w, 3, bare, ints(1, 10))
+		gtid(w, 4, 4)
+		w.Query("d", "ALTER TABLE t ADD COLUMN w INT")
+		gtid(w, 5, 2)
+		w.Query("d", "ALTER TABLE t DROP COLUMN v")
+		gtid(w, 6, 8)
+		w.Query("d", "ALTER TABLE t DROP COLUMN v")
+		rows(w, 7, wide, append(ints(2, 20), 5, 0, 0, 0))
+	})
+	var got []string
+	for _, s := range steps(t, Config{Files: sdk.Strings{path}}, nil, nil) {
+		for _, e := range s.events {
+			if !strings.HasPrefix(e, "state") {
+				got = append(got, e)
+			}
+		}
+	}
+	if d := cmp.Diff([]string{"ddl 1 d.t", "insert t 1 10", "ddl 4 d.t", "insert t 2 20 5"}, got); d != "" {
+		t.Error(d)
 	}
 }

@@ -395,7 +395,9 @@ func (c *change1) alter() {
 	if t != nil {
 		c.h.put(n, t, nil)
 	}
-	c.eff.Changes = append(c.eff.Changes, ch)
+	if a.nto == "" || len(a.actions) > 0 {
+		c.eff.Changes = append(c.eff.Changes, ch)
+	}
 	if a.nto != "" {
 		c.move(n, Name{a.ndb, a.nto})
 	}

@@ -50,10 +50,15 @@ func tableName(namespace, table string) string {
 func (t *tx) alterTable(name string, d *batch.Change, old *batch.Column) error {
 	switch d.Kind {
 	case batch.DDLOther:
+		if d.Schema != nil {
+			// Indexes, comments, the engine: rows are what they were. A layout that the
+			// target does not hold is said when rows come.
+			return nil
+		}
 		return sdk.Faultf(sdk.CodeRefused, "the statement is not one that can be translated").
 			Suggest("make the change in the target by hand, then run once with ddl: ignore")
 	case batch.DDLRenameTable:
-		return t.renameTable(tableName(d.Namespace, d.OldName), name, d)
+		return t.renameTable(tableName(d.OldTable()), name, d)
 	}
 	if err := checkName("table", name); err != nil {
 		return err
@@ -146,6 +151,10 @@ func (t *tx) addColumn(have *table, d *batch.Change) error {
 	}
 	q := "ALTER TABLE " + quote(have.name) + " ADD COLUMN " + columnText(d.Column)
 	if number(rows[0][0]) != 0 {
+		if d.Column.Flags&(batch.Generated|batch.Virtual) != 0 {
+			return sdk.Faultf(sdk.CodeRefused, "new column %s is computed by the source: its values in the rows that are there only the source knows", d.Column.Name).
+				Suggest("make the change in the target by hand, fill the column, then run once with ddl: ignore")
+		}
 		v, err := defaultText(d.Column)
 		if err != nil {
 			return err

@@ -32,6 +32,7 @@ func TestAlter(t *testing.T) {
 		},
 		{name: "drop", do: []*batch.Change{{Kind: batch.DDLDropTable, Table: "t"}, {Kind: batch.DDLDropTable, Table: "t"}}, query: "SELECT name FROM sqlite_schema WHERE name='t'"},
 		{name: "rename", do: []*batch.Change{{Kind: batch.DDLRenameTable, OldName: "t", Table: "u"}}, query: "SELECT id FROM u", want: []string{"1", "2"}},
+		{name: "rename to another namespace", do: []*batch.Change{{Kind: batch.DDLRenameTable, OldName: "\x00t", Namespace: "a", Table: "u"}}, query: "SELECT id FROM \"a.u\"", want: []string{"1", "2"}},
 		{name: "rename by case", do: []*batch.Change{{Kind: batch.DDLRenameTable, OldName: "t", Table: "T"}}, query: "SELECT name FROM sqlite_schema WHERE name='T'", want: []string{`"T"`}},
 		{
 			name: "swap", do: []*batch.Change{
@@ -56,6 +57,8 @@ func TestAlter(t *testing.T) {
 			name: "add not null", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.DateTime, Scale: 2}), add(batch.Column{Name: "y", Type: batch.Int8}), add(batch.Column{Name: "z", Type: batch.Enum, Values: []string{"b"}})},
 			query: "SELECT x, y, z FROM t", want: []string{`"0000-00-00 00:00:00.00" 0 "b"`, `"0000-00-00 00:00:00.00" 0 "b"`},
 		},
+		{name: "add document not null", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.JSON})}, query: "SELECT x FROM t", want: []string{`"null"`, `"null"`}},
+		{name: "add computed column", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.Int32, Flags: batch.Generated | batch.Nullable})}, code: sdk.CodeRefused},
 		{name: "add with expression", do: []*batch.Change{add(batch.Column{Name: "x", Type: batch.DateTime, Default: "CURRENT_TIMESTAMP"})}, code: sdk.CodeRefused},
 		{
 			name: "drop column", do: []*batch.Change{{Kind: batch.DDLDropColumn, Table: "t", Column: col(batch.Column{Name: "v"})}, {Kind: batch.DDLDropColumn, Table: "t", Column: col(batch.Column{Name: "v"})}},
@@ -82,6 +85,7 @@ func TestAlter(t *testing.T) {
 		},
 		{name: "other index", do: []*batch.Change{{Kind: batch.DDLAddIndex, Table: "t", Schema: keyed()}, {Kind: batch.DDLDropIndex, Table: "t"}}, query: "SELECT count(*) FROM t", want: []string{"2"}},
 		{name: "table that is not there", do: []*batch.Change{{Kind: batch.DDLAddColumn, Table: "none", Column: col(batch.Column{Name: "x", Type: batch.Int8})}, {Kind: batch.DDLRenameTable, OldName: "none", Table: "other"}}, query: "SELECT count(*) FROM t", want: []string{"2"}},
+		{name: "index of the source", do: []*batch.Change{{Kind: batch.DDLOther, Table: "t", Schema: keyed(), Statement: "CREATE INDEX i ON t (v)"}}, query: "SELECT count(*) FROM t", want: []string{"2"}},
 		{name: "statement that is not typed", do: []*batch.Change{{Kind: batch.DDLOther, Table: "t", Statement: "ALTER TABLE t FROBNICATE"}}, code: sdk.CodeRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) {

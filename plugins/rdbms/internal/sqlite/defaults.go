@@ -60,8 +60,10 @@ func zeroText(c *batch.Column) (string, error) {
 	switch c.Type {
 	case batch.Decimal:
 		return literal(padScale("0", int(c.Scale))), nil
-	case batch.String, batch.Set, batch.JSON:
+	case batch.String, batch.Set:
 		return "''", nil
+	case batch.JSON:
+		return "'null'", nil // an empty text is no document
 	case batch.Enum:
 		if len(c.Values) > 0 {
 			return literal(c.Values[0]), nil
