@@ -21,6 +21,7 @@ type sent struct {
 	state   []batch.StateItem // for writers that do not store it
 	aside   []sdk.DeadLetter
 	records int
+	covered int // rows left out because the writer has all of their transaction
 	bytes   int // of the block as it was sent
 }
 
@@ -228,7 +229,7 @@ func (b *builder) rebuild(e *entry, s *sent) error {
 			return err
 		}
 	}
-	s.counts, s.records = nil, 0
+	s.counts, s.records, s.covered = nil, 0, 0
 	for t := range b.blk.Txs {
 		if err := b.rebuildTx(e, s, t); err != nil {
 			return err
@@ -265,11 +266,15 @@ func (b *builder) rebuildTx(e *entry, s *sent, t int) error {
 	for _, c := range tx.Covers {
 		whole = whole && c.Upto == 0
 	}
-	if !whole {
-		for i := lo; i < hi; i++ {
-			if err := b.copy(e, s, i, start); err != nil {
-				return err
+	for i := lo; i < hi; i++ {
+		if whole {
+			if b.blk.Kind(i).IsRow() {
+				s.covered++
 			}
+			continue
+		}
+		if err := b.copy(e, s, i, start); err != nil {
+			return err
 		}
 	}
 	b.out.AppendTx(tx)

@@ -304,6 +304,9 @@ func (w *writer) take(s *sent) {
 		last = s.entry.last
 	}
 	w.run.Observer.Acked(w.cfg.Name, s.counts, s.entry.committed, last)
+	if s.covered > 0 {
+		w.run.Observer.Skipped(w.cfg.Name, s.covered)
+	}
 	for _, d := range s.aside {
 		w.run.Observer.DeadLettered(w.cfg.Name, d)
 	}
