@@ -28,7 +28,6 @@ var errKilled = errors.New("killed")
 // process is one life of a real delivery engine over the reference writer.
 type process struct {
 	db   *reference.Database
-	name string
 	cfg  delivery.Config
 
 	poison int64 // item whose change kills it, 0 = none

@@ -39,7 +39,6 @@ func (s spot) after(t spot) bool {
 // goroutine alone.
 type builder struct {
 	cfg     *WriterConfig
-	format  sdk.Position // names format and version of the positions
 	noGuard bool
 	noSkip  bool
 

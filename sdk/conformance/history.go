@@ -56,10 +56,8 @@ func Schemas() []*batch.Schema {
 	return []*batch.Schema{parent, child, plain, list}
 }
 
-// value of a column: int, string, nil for NULL, or left out.
+// value of a column: int, string, or nil for NULL.
 type value any
-
-type leftOut struct{ unchanged bool }
 
 type kitRow []value
 
@@ -110,7 +108,6 @@ type history struct {
 	txs      []*kitTx
 	counter  int
 	tx       *kitTx
-	moved    map[string]bool // keys taken by swaps at once
 	listNext int
 }
 

@@ -24,7 +24,6 @@ type dispatcher struct {
 	points []int64 // lanes of the points given to the reader, -2 = another writer's
 	began  bool    // a request was taken since the beginning or the last reset
 	last   *plan
-	over   bool // the stream is over, or drained
 
 	// Where the stream is.
 	at        sdk.Position // after the last transaction

@@ -86,7 +86,6 @@ type source struct {
 	seq uint64
 	at  int
 	txs int
-	req wire.WriteRequest
 }
 
 func newSource(t testing.TB) *source {

@@ -100,7 +100,6 @@ type item struct {
 	at      int  // event in the block
 	txAt    int  // entry in the block
 	ordinal uint64
-	hash    uint64
 	tx      *txInfo
 	plan    *plan
 	req     *request

@@ -18,7 +18,6 @@ type Cells struct {
 	tables  map[string]map[string]*cellRow
 	columns map[string][]string
 	owner   sdk.Execution
-	floor   uint64
 }
 
 type cellRow struct {

@@ -75,12 +75,6 @@ type row struct {
 	cells []cell
 }
 
-func (r *row) clone() *row {
-	c := *r
-	c.cells = slices.Clone(r.cells)
-	return &c
-}
-
 // NewDatabase returns an empty Database.
 func NewDatabase() *Database {
 	return &Database{tables: map[string]*table{}, progress: map[string]*progress{}, locks: map[string]*tx{}}

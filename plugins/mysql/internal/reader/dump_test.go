@@ -142,37 +142,3 @@ func render(c *batch.Column, v *batch.Value) string {
 	}
 	return s
 }
-
-func TestDump(t *testing.T) {
-	file := os.Getenv("DUMP")
-	if file == "" {
-		t.Skip("DUMP names a file")
-	}
-	n := 0
-	var vals []batch.Value
-	err := collect(t, Config{Files: sdk.Strings{file}, OnStatement: "ignore"}, func(tx *batch.Tx, e *batch.Event) {
-		n++
-		if e.Schema == nil {
-			fmt.Println(tx.ID, e.Kind)
-			return
-		}
-		fmt.Print(tx.ID, " ", e.Ordinal, " ", e.Kind, " ", e.Schema.Name())
-		for _, im := range []batch.Image{e.Before, e.After} {
-			if im.IsZero() {
-				continue
-			}
-			vals, _ = im.Values(vals)
-			fmt.Print(" {")
-			for i := range vals {
-				s := render(&e.Schema.Columns[i], &vals[i])
-				if len(s) > 50 {
-					s = s[:50]
-				}
-				fmt.Print(e.Schema.Columns[i].Name, "=", s, ", ")
-			}
-			fmt.Print("}")
-		}
-		fmt.Println()
-	})
-	fmt.Println(n, err)
-}
