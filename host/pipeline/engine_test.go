@@ -27,8 +27,8 @@ var errKilled = errors.New("killed")
 
 // process is one life of a real delivery engine over the reference writer.
 type process struct {
-	db   *reference.Database
-	cfg  delivery.Config
+	db  *reference.Database
+	cfg delivery.Config
 
 	poison int64 // item whose change kills it, 0 = none
 	mortal func(step string) bool
