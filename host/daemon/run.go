@@ -131,7 +131,6 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 	}
 	r.meter = NewMeter(observers...)
 	s := n.starter()
-	s.log = n.log.With("task", t.Name)
 	s.shadow = newShadow(n.store, n.session, s.log, r.meter)
 	limits := task.Limits{}
 	if o.Once {
