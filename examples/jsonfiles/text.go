@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -16,27 +15,8 @@ func text(c *batch.Column, v *batch.Value) string {
 		_, data, _ := v.Raw()
 		return hex.EncodeToString(data)
 	}
-	switch c.Type {
-	case batch.Bool:
-		return strconv.FormatBool(v.Uint64() != 0)
-	case batch.Int8, batch.Int16, batch.Int32, batch.Int64:
-		return strconv.FormatInt(v.Int64(), 10)
-	case batch.Uint8, batch.Uint16, batch.Uint32, batch.Uint64, batch.Year:
-		return strconv.FormatUint(v.Uint64(), 10)
-	case batch.Float32:
-		return strconv.FormatFloat(v.Float64(), 'g', -1, 32)
-	case batch.Float64:
-		return strconv.FormatFloat(v.Float64(), 'g', -1, 64)
-	case batch.Date:
-		return string(batch.AppendDate(nil, int32(v.Int64())))
-	case batch.Time:
-		return string(batch.AppendTime(nil, v.Int64(), int(c.Scale)))
-	case batch.DateTime:
-		return string(batch.AppendDateTime(nil, v.Int64(), int(c.Scale)))
-	case batch.Timestamp:
-		return string(batch.AppendTimestamp(nil, v.Int64(), int(c.Scale)))
-	case batch.String, batch.Decimal, batch.JSON, batch.Enum, batch.Set, batch.Inet:
-		return string(v.Bytes())
+	if t, ok := batch.AppendText(nil, c, v); ok {
+		return string(t)
 	}
 	return hex.EncodeToString(v.Bytes())
 }

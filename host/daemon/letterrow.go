@@ -87,21 +87,8 @@ func textOf(c *batch.Column, v *batch.Value) string {
 	if _, data, ok := v.Raw(); ok {
 		return printable(data)
 	}
-	switch c.Type {
-	case batch.Bool, batch.Uint8, batch.Uint16, batch.Uint32, batch.Uint64, batch.Year:
-		return fmt.Sprint(v.Uint64())
-	case batch.Int8, batch.Int16, batch.Int32, batch.Int64:
-		return fmt.Sprint(v.Int64())
-	case batch.Float32, batch.Float64:
-		return fmt.Sprint(v.Float64())
-	case batch.Date:
-		return string(batch.AppendDate(nil, int32(v.Int64())))
-	case batch.Time:
-		return string(batch.AppendTime(nil, v.Int64(), int(c.Scale)))
-	case batch.DateTime:
-		return string(batch.AppendDateTime(nil, v.Int64(), int(c.Scale)))
-	case batch.Timestamp:
-		return string(batch.AppendTimestamp(nil, v.Int64(), int(c.Scale)))
+	if text, ok := batch.AppendText(nil, c, v); ok {
+		return printable(text)
 	}
 	return printable(v.Bytes())
 }

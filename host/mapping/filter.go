@@ -108,14 +108,9 @@ func native(c *batch.Column, v *batch.Value) (any, error) {
 		return v.Float64(), nil
 	case batch.Decimal:
 		return strconv.ParseFloat(string(v.Bytes()), 64)
-	case batch.Date:
-		return string(batch.AppendDate(nil, int32(v.Int64()))), nil
-	case batch.Time:
-		return string(batch.AppendTime(nil, v.Int64(), int(c.Scale))), nil
-	case batch.DateTime:
-		return string(batch.AppendDateTime(nil, v.Int64(), int(c.Scale))), nil
-	case batch.Timestamp:
-		return string(batch.AppendTimestamp(nil, v.Int64(), int(c.Scale))), nil
+	}
+	if text, ok := batch.AppendText(nil, c, v); ok {
+		return string(text), nil
 	}
 	return string(v.Bytes()), nil
 }

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -30,27 +29,18 @@ func describeKey(ev *batch.Event) string {
 
 func describeValue(c *batch.Column, v *batch.Value) string {
 	const most = 64
-	switch {
-	case v.State != batch.Present:
+	if !v.Has() {
 		return v.State.String()
-	case c.Type == batch.Date:
-		return string(batch.AppendDate(nil, int32(v.Int64())))
-	case c.Type == batch.DateTime:
-		return string(batch.AppendDateTime(nil, v.Int64(), int(c.Scale)))
-	case c.Type == batch.Timestamp:
-		return string(batch.AppendTimestamp(nil, v.Int64(), int(c.Scale)))
-	case c.Type == batch.Time:
-		return string(batch.AppendTime(nil, v.Int64(), int(c.Scale)))
-	case c.Type >= batch.Uint8 && c.Type <= batch.Uint64, c.Type == batch.Year, c.Type == batch.Bool:
-		return strconv.FormatUint(v.Uint64(), 10)
-	case c.Type == batch.Float32 || c.Type == batch.Float64:
-		return strconv.FormatFloat(v.Float64(), 'g', -1, 64)
-	case c.Type.Width() > 0 && len(v.Bytes()) == 0:
-		return strconv.FormatInt(v.Int64(), 10)
 	}
-	b := v.Bytes()
-	if len(b) > most {
-		return fmt.Sprintf("%q… (%d bytes)", b[:most], len(b))
+	text, ok := batch.AppendText(nil, c, v)
+	switch {
+	case !ok:
+		text = v.Bytes()
+	case c.Type != batch.String && c.Type != batch.Enum && c.Type != batch.JSON && c.Type != batch.Set:
+		return string(text)
 	}
-	return fmt.Sprintf("%q", b)
+	if len(text) > most {
+		return fmt.Sprintf("%q… (%d bytes)", text[:most], len(text))
+	}
+	return fmt.Sprintf("%q", text)
 }
