@@ -95,17 +95,24 @@ func (s *Store) open(cfg Config) error {
 		return err
 	}
 	path := filepath.Join(cfg.Dir, FileName)
+	if err := sound(path); err != nil {
+		return unusable(path, err)
+	}
 	s.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, NoSync: cfg.NoSync, FreelistType: bolt.FreelistMapType})
 	if errors.Is(err, berrors.ErrTimeout) {
 		return fmt.Errorf("%s is open in a process that does not hold the lock file: stop it", path)
 	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w: if the file is damaged, put back a copy; tasks go on from what their targets hold", path, err)
+		return unusable(path, err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		return err
 	}
 	return s.db.Update(s.prepare)
+}
+
+func unusable(path string, err error) error {
+	return fmt.Errorf("open %s: %w: if the file is damaged, put back a copy; tasks go on from what their targets hold", path, err)
 }
 
 var buckets = []string{"meta", "tasks", "status", "epochs", "journal", "journal-index", "progress", "overlaps", "resolutions", "forgotten", "workers"}
