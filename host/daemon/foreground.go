@@ -80,7 +80,7 @@ func (n *Node) RunTask(ctx context.Context, t *config.Task, o RunOptions) (*Summ
 	}
 	interrupted := n.attend(ctx, r, begun, o)
 	res := r.result()
-	s := n.summary(base, r, res, time.Since(begun))
+	s := n.summary(base, r, res, time.Since(begun), interrupted)
 	switch {
 	case res.Err == nil && interrupted && res.Outcome.Killed:
 		return s, api.Errorf(api.Interrupted, "interrupted before all was written: %s; the next run goes on where the target is", res.Outcome.Reason)
@@ -152,7 +152,7 @@ func (n *Node) attend(ctx context.Context, r *run, begun time.Time, o RunOptions
 	}
 }
 
-func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Duration) *Summary {
+func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Duration, interrupted bool) *Summary {
 	out := res.Outcome
 	s := &Summary{
 		Task: r.task.Name, ExecutionID: out.ExecutionID, Epoch: out.Epoch, State: string(out.Phase), Reason: out.Reason,
@@ -175,7 +175,7 @@ func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Durati
 			s.Position = at[w.Name]
 		}
 	}
-	if c := s.Records; res.Err == nil && !out.Killed && c.Written == 0 && c.DeadLettered == 0 && out.Phase == task.Ended {
+	if c := s.Records; res.Err == nil && !out.Killed && !interrupted && c.Written == 0 && c.DeadLettered == 0 && out.Phase == task.Ended {
 		s.nothing = true
 		switch {
 		case c.Skipped > 0:

@@ -167,6 +167,8 @@ func (n *Node) SetPosition(ctx context.Context, name, text string) ([]api.Positi
 	if err != nil {
 		return nil, err
 	}
+	// A task whose source had ended, or that failed for its position, has a new one.
+	n.nudge(name, api.Resume)
 	return n.Position(ctx, name)
 }
 

@@ -31,6 +31,7 @@ type keeper struct {
 	hopeless uint64    // definition version that can never run; 0 = none
 	ended    uint64    // definition version whose source has ended; 0 = none
 	begun    time.Time
+	running  bool // until finished has judged its end; longer than it is among Node.runs
 }
 
 // keepers are guarded by their own lock: commands look at them too.
@@ -165,7 +166,7 @@ func (n *Node) keep(d coordination.Definition) time.Duration {
 	n.keepers.mu.Lock()
 	defer n.keepers.mu.Unlock()
 	k := n.keepers.all[d.Name]
-	if k == nil {
+	if k == nil || k.def.UID != "" && k.def.UID != d.UID { // another task of the same name
 		k = &keeper{}
 		n.keepers.all[d.Name] = k
 	}
@@ -190,6 +191,8 @@ func (n *Node) keep(d coordination.Definition) time.Duration {
 			r.stop("its definition changed")
 		}
 		return 0
+	case k.running:
+		return 0 // finished wakes Serve
 	case k.hopeless == d.Version || k.ended == d.Version:
 		return 0
 	case time.Now().Before(k.until):
@@ -213,22 +216,19 @@ func (n *Node) launch(k *keeper, d coordination.Definition) {
 		k.pause(err)
 		return
 	}
-	k.begun = time.Now()
+	k.begun, k.running = time.Now(), true
 	go func() {
 		<-r.done
-		n.finished(d, r.result())
+		n.finished(k, d, r.result())
 		n.keepers.poke()
 	}()
 }
 
 // finished decides what follows the end of a run.
-func (n *Node) finished(d coordination.Definition, res Result) {
+func (n *Node) finished(k *keeper, d coordination.Definition, res Result) {
 	n.keepers.mu.Lock()
 	defer n.keepers.mu.Unlock()
-	k := n.keepers.all[d.Name]
-	if k == nil {
-		return
-	}
+	k.running = false
 	switch {
 	case res.Err == nil:
 		k.failed, k.reason = 0, ""

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/datalink-go/datalink/host/api"
 	"github.com/datalink-go/datalink/host/wasmrt"
@@ -42,12 +43,28 @@ func main() {
 	os.Exit(code)
 }
 
-// notify gives a context that ends with the first signal to end; the second one
+// sameRequest is how long a further signal counts as the first one once more:
+// `timeout` and some supervisors send it to the process and to its group.
+const sameRequest = time.Second
+
+// notify gives a context that ends with the first signal to end; a later one
 // kills the process as if nobody had asked.
 func notify() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		for range signals {
+			if ctx.Err() == nil {
+				cancel()
+				time.AfterFunc(sameRequest, func() { signal.Stop(signals) })
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel()
+	}
 }
 
 // run is the program: it returns the exit code.
