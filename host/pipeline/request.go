@@ -18,6 +18,8 @@ type sent struct {
 	to      int
 	whole   bool // it ends its entry
 	counts  []Count
+	last    *batch.Schema // of the row counted last, and its place in counts
+	at      int
 	state   []batch.StateItem // for writers that do not store it
 	aside   []sdk.DeadLetter
 	records int
@@ -172,18 +174,10 @@ func (b *builder) survey(e *entry, s *sent) (plain bool, err error) {
 
 func (s *sent) count(ev *batch.Event) {
 	s.records++
-	name := ev.Schema.Name()
-	var c *Count
-	for i := range s.counts {
-		if s.counts[i].Table == name {
-			c = &s.counts[i]
-			break
-		}
+	if ev.Schema != s.last {
+		s.last, s.at = ev.Schema, s.countOf(ev.Schema.Name())
 	}
-	if c == nil {
-		s.counts = append(s.counts, Count{Table: name})
-		c = &s.counts[len(s.counts)-1]
-	}
+	c := &s.counts[s.at]
 	switch ev.Kind {
 	case batch.Insert, batch.Read:
 		c.Inserted++
@@ -192,6 +186,17 @@ func (s *sent) count(ev *batch.Event) {
 	case batch.Delete:
 		c.Deleted++
 	}
+}
+
+// countOf returns the place of a table in counts.
+func (s *sent) countOf(table string) int {
+	for i := range s.counts {
+		if s.counts[i].Table == table {
+			return i
+		}
+	}
+	s.counts = append(s.counts, Count{Table: table})
+	return len(s.counts) - 1
 }
 
 func (b *builder) guarded(ev *batch.Event, at spot) bool {
@@ -228,7 +233,7 @@ func (b *builder) rebuild(e *entry, s *sent) error {
 			return err
 		}
 	}
-	s.counts, s.records, s.covered = nil, 0, 0
+	s.counts, s.last, s.records, s.covered = nil, nil, 0, 0
 	for t := range b.blk.Txs {
 		if err := b.rebuildTx(e, s, t); err != nil {
 			return err
