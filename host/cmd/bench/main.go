@@ -45,7 +45,7 @@ const (
 	codecRows    = 1024
 	codecEach    = 500 * time.Millisecond
 	hopRows      = 40 * 1024
-	transactions = 30_000
+	transactions = 60_000
 	rowsOfEach   = 10
 )
 
