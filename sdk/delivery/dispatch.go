@@ -59,6 +59,9 @@ func (d *dispatcher) reset() {
 	d.began, d.open, d.unit, d.cur, d.count = false, false, nil, nil, 0
 	d.waits = waits{}
 	d.skipped, d.staged = 0, 0
+	for _, l := range d.run.lanes {
+		l.cut = false
+	}
 }
 
 // request takes one request.
@@ -233,11 +236,7 @@ func (d *dispatcher) block(q *request) error {
 		}
 	}
 	if req.Split && d.open && n > 0 && q.txs[n-1].known && d.unit == nil {
-		// The lanes may stand at the end of the block.
-		d.reach(place{pos: q.txs[n-1].within(d.next), mark: mark{q.seq, n - 1, d.next}, set: true})
-		for _, l := range r.lanes {
-			l.lastTx = d.txID
-		}
+		d.inner(q, n-1)
 	}
 	return nil
 }
@@ -263,6 +262,7 @@ func (d *dispatcher) event(q *request, i, at int) error {
 		if err := q.block.Event(at, &x.ev); err != nil {
 			return err
 		}
+		d.split(q, i, &x.ev)
 		d.next = max(d.next, x.ev.Ordinal+1)
 		x.stays = d.track(&x.ev)
 		if d.skips(l, q, i, x.ev.Ordinal) {
@@ -310,7 +310,6 @@ func (l *lane) unstage() { l.staged = l.staged[:len(l.staged)-1] }
 
 // commitStage keeps the item that stage opened.
 func (d *dispatcher) commitStage(l *lane, x *item, q *request, i, at int) {
-	r := d.run
 	x.at, x.txAt, x.ordinal, x.tx, x.req = at, i, x.ev.Ordinal, &q.txs[i], q
 	x.inner = l.lastTx == d.txID
 	l.lastTx = d.txID
@@ -322,14 +321,7 @@ func (d *dispatcher) commitStage(l *lane, x *item, q *request, i, at int) {
 	d.staged++
 	d.records++
 	d.size += x.ev.Size()
-	if x.tx.known && x.inner && (r.cfg.SplitRecords > 0 && d.records > r.cfg.SplitRecords || r.cfg.SplitBytes > 0 && d.size > r.cfg.SplitBytes) {
-		// Host outputs of one change share its ordinal and stay together.
-		if n := len(l.staged); n < 2 || l.staged[n-2].ordinal != x.ordinal || l.staged[n-2].tx.id != x.tx.id {
-			x.cut = true
-			d.records, d.size = 1, x.ev.Size()
-			d.runnable = true
-		}
-	}
+	x.cut, l.cut = l.cut, false
 }
 
 // see collects the keys of snapshot rows, and of what changes beside them, for

@@ -38,6 +38,7 @@ type lane struct {
 	total   uint64 // items staged since the run's begin
 	placeN  uint64 // of them, those before the place that is reached
 	place   place
+	cut     bool   // a target transaction may end before the next item
 	lastTx  uint64 // source transaction of which changes were staged or covered
 	met     bool   // a transaction that it does not cover was met
 	caught  bool   // all that the lane covers lies behind: its position may move

@@ -15,10 +15,43 @@ import (
 // holds the other.
 func (d *dispatcher) reach(p place) {
 	for _, l := range d.run.lanes {
-		l.caught = l.caught || l.met || samePosition(l.point.Position, p.pos)
-		if l.caught && !p.mark.before(l.resume) {
-			l.place, l.placeN = p, l.total
+		d.reachLane(l, p)
+	}
+	d.runnable = true
+}
+
+func (d *dispatcher) reachLane(l *lane, p place) {
+	l.caught = l.caught || l.met || samePosition(l.point.Position, p.pos)
+	if l.caught && !p.mark.before(l.resume) {
+		l.place, l.placeN = p, l.total
+	}
+}
+
+// split lets all lanes stand before ev where the open transaction has become too
+// large to be kept whole. It is all of them, or one would keep what the others
+// have committed from being acknowledged, and so the rest from coming. Host outputs
+// of one change share its ordinal and stay together.
+func (d *dispatcher) split(q *request, i int, ev *batch.Event) {
+	c := d.run.cfg
+	large := c.SplitRecords > 0 && d.records >= c.SplitRecords || c.SplitBytes > 0 && d.size+ev.Size() > c.SplitBytes
+	if !large || d.records == 0 || ev.Ordinal < d.next || !q.txs[i].known {
+		return
+	}
+	d.inner(q, i)
+	d.records, d.size = 0, 0
+}
+
+// inner lets the lanes stand where the stream is inside of a transaction. One that
+// covers more of it stays where it is.
+func (d *dispatcher) inner(q *request, i int) {
+	p := place{pos: q.txs[i].within(d.next), mark: mark{q.seq, i, d.next}, set: true}
+	for _, l := range d.run.lanes {
+		l.lastTx = d.txID
+		if d.coversAny && d.next < l.covered {
+			continue
 		}
+		d.reachLane(l, p)
+		l.cut = true
 	}
 	d.runnable = true
 }

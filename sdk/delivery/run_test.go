@@ -360,3 +360,62 @@ func (p *preparing) Prepare(ctx context.Context, s *batch.Schema) (sdk.Constrain
 	*p.steps = append(*p.steps, fmt.Sprint("prepare ", s.ID))
 	return p.Transactional.Prepare(ctx, s)
 }
+
+// A transaction that has not ended is acknowledged block by block in any number of
+// lanes, also where most of them get few of its rows: who waits for its end would
+// wait for ever where it is larger than the host's window.
+func TestLargeTransactionPassesAllLanes(t *testing.T) {
+	for _, lanes := range []int32{1, 2, 4, 16} {
+		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
+			s, sc := newSource(t), keyed(1, "t")
+			db := reference.NewDatabase()
+			e, err := delivery.New(reference.NewTransactional(db), delivery.Config{Lanes: lanes, SplitRecords: 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			if _, err := e.Claim(ctx, execution()); err != nil {
+				t.Fatal(err)
+			}
+			p := newPipe(ctx)
+			done := make(chan error, 1)
+			go func() { done <- e.Run(ctx, p) }()
+			const blocks, each = 12, 10
+			for b := range blocks {
+				tx := batch.Tx{Begins: b == 0, Ordinal: uint64(b * each)}
+				if b > 0 {
+					tx.Start = []byte("0")
+				}
+				s.must(s.b.BeginTx(tx))
+				for i := range each {
+					s.insert(sc, b*each+i, "a", "x")()
+				}
+				if b < blocks-1 {
+					s.must(s.b.EndTx(false, []byte("0"), nil))
+				} else {
+					s.at++
+					s.must(s.b.EndTx(true, nil, []byte("1")))
+				}
+				r := s.block()
+				if b == 0 {
+					r.Lanes = nil
+					for i := range lanes {
+						r.Lanes = append(r.Lanes, int64(i))
+					}
+				}
+				p.in <- r
+				if want := uint64(b - 2); b > 2 { // as a window of three blocks would have it
+					p.until(t, fmt.Sprintf("ack of %d", want), func(r *wire.WriteReply) bool { return r.Acked >= want })
+				}
+			}
+			close(p.in)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			if n := len(db.Rows("t")); n != blocks*each {
+				t.Errorf("%d rows, want %d", n, blocks*each)
+			}
+		})
+	}
+}

@@ -20,6 +20,7 @@ func (d *dispatcher) spread(q *request, i, at int) error {
 		return err
 	}
 	ev := &d.ev
+	d.split(q, i, ev)
 	d.next = max(d.next, ev.Ordinal+1)
 	d.stays = d.track(ev)
 	p, err := d.planOf(ev, q, i)
