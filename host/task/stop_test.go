@@ -127,9 +127,10 @@ func TestContextKills(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)
-		ended := make(chan struct{})
+		ended, taken := make(chan struct{}), make(chan struct{})
 		g.pipe = func(ctx context.Context, cfg pipeline.Config) (pipeline.Result, error) {
 			<-ctx.Done()
+			<-taken // the heir is faster than the stop
 			close(ended)
 			return pipeline.Result{}, ctx.Err()
 		}
@@ -145,6 +146,7 @@ func TestSessionLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		close(taken)
 		<-ended
 		out := <-done
 		if out.Phase != Fenced {
