@@ -235,7 +235,11 @@ func (d *dispatcher) block(q *request) error {
 			return err
 		}
 	}
-	if req.Split && d.open && n > 0 && q.txs[n-1].known && d.unit == nil {
+	// A transaction above the limit may be split at the end of the block too: the
+	// window may have no room for what follows before this is durable.
+	large := r.cfg.SplitRecords > 0 && d.records >= r.cfg.SplitRecords || r.cfg.SplitBytes > 0 && d.size > r.cfg.SplitBytes
+	if (req.Split || large) && d.open && n > 0 && q.txs[n-1].known && d.unit == nil {
+		d.records, d.size = 0, 0
 		d.inner(q, n-1)
 	}
 	return nil

@@ -351,6 +351,46 @@ func TestNothingIsPreparedPastARefusal(t *testing.T) {
 	}
 }
 
+// TestOneLargeRecord has a record above the limit at the end of a block: it is
+// durable before the rest of its transaction comes, for which the window may
+// have no room.
+func TestOneLargeRecord(t *testing.T) {
+	for lanes := range int32(3) {
+		ex := execution()
+		ex.Lanes = lanes
+		db := reference.NewDatabase()
+		e, err := delivery.New(reference.NewTransactional(db), delivery.Config{SplitBytes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if _, err := e.Claim(ctx, ex); err != nil {
+			t.Fatal(err)
+		}
+		p := newPipe(ctx)
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx, p) }()
+		s, sc := newSource(t), keyed(1, "t")
+		s.must(s.b.BeginTx(batch.Tx{Begins: true, ID: "tx0"}))
+		s.insert(sc, 1, strings.Repeat("x", 5000), "x")()
+		s.must(s.b.EndTx(false, []byte("0"), nil))
+		first := s.block()
+		first.Lanes = nil
+		p.in <- first
+		p.until(t, "ack of the large record", func(r *wire.WriteReply) bool { return r.Acked == 1 })
+		s.must(s.b.BeginTx(batch.Tx{ID: "tx0", Ordinal: 1}))
+		s.insert(sc, 2, "b", "x")()
+		s.at++
+		s.must(s.b.EndTx(true, nil, []byte("1")))
+		p.in <- s.block()
+		close(p.in)
+		if err := <-done; err != nil || len(db.Rows("t")) != 2 {
+			t.Errorf("%d lanes: %v, rows %d", lanes, err, len(db.Rows("t")))
+		}
+	}
+}
+
 type preparing struct {
 	*reference.Transactional
 	steps *[]string
