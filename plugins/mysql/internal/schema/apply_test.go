@@ -92,6 +92,11 @@ func TestLayouts(t *testing.T) {
 			"first int, a int !, bb int !, d int, e int; primary (bb); unique uq(bb)",
 		},
 		{"drop column if exists", maria1011, []string{"CREATE TABLE t (a INT)", "ALTER TABLE t DROP COLUMN IF EXISTS b, ADD COLUMN IF NOT EXISTS a INT, ADD COLUMN IF NOT EXISTS c INT", "ALTER TABLE IF EXISTS t WAIT 5 MODIFY COLUMN IF EXISTS c BIGINT"}, "a int, c bigint"},
+		{
+			"changes behind options", mysql84,
+			[]string{"CREATE TABLE t (a INT, b INT, c INT)", "ALTER TABLE t ENGINE=InnoDB, ADD COLUMN d INT, COMMENT 'x', MODIFY a INT AFTER d, AUTO_INCREMENT 7, DROP COLUMN b, ROW_FORMAT=DYNAMIC, RENAME COLUMN c TO cc, DEFAULT CHARSET latin1, ADD INDEX j (a), ADD e CHAR(2)"},
+			"cc int, d int, a int, e char(2) latin1",
+		},
 		{"swap", mysql84, []string{"CREATE TABLE t (a INT)", "CREATE TABLE _gho LIKE t", "ALTER TABLE _gho ADD b INT", "RENAME TABLE t TO _del, _gho TO t", "DROP TABLE _del"}, "a int, b int"},
 		{"rename to other database", mysql84, []string{"CREATE TABLE x.s (a INT)", "RENAME TABLE x.s TO d.t"}, "a int"},
 		{"alter rename", mysql84, []string{"CREATE TABLE a (aID INT PRIMARY KEY)", "ALTER TABLE a RENAME TO t", "ALTER TABLE t CHANGE aID bID BIGINT(19)"}, "bID bigint !; primary (bID)"},

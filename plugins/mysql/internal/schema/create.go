@@ -349,6 +349,14 @@ func (p *parser) action() string {
 func (p *parser) tableOptions(t *Table) {
 	cs, coll := "", ""
 	for !p.done() {
+		next := p.peek(0)
+		if next.kind == punct && next.s == "," {
+			next = p.peek(1)
+		}
+		if next.kind == word && actions[strings.ToUpper(next.s)] {
+			t.defaults(p, cs, coll)
+			return // of ALTER TABLE: another change, and not an option with a value
+		}
 		p.take(",")
 		switch {
 		case p.is("START", "TRANSACTION"), p.is("SELECT"), p.is("AS"), p.is("IGNORE"), p.is("REPLACE"), p.is("WITH", "RECURSIVE"):
@@ -411,4 +419,12 @@ func (p *parser) tableOptions(t *Table) {
 
 func (t *Table) defaults(p *parser, cs, coll string) {
 	t.Charset, t.Collation = p.resolve(cs, coll, p.coll)
+}
+
+// actions are the words that begin a change in ALTER TABLE and no table option.
+var actions = map[string]bool{
+	"ADD": true, "DROP": true, "MODIFY": true, "CHANGE": true, "RENAME": true, "ALTER": true, "CONVERT": true, "TRUNCATE": true,
+	"EXCHANGE": true, "DISCARD": true, "IMPORT": true, "ORDER": true, "COALESCE": true, "REORGANIZE": true, "ANALYZE": true, "CHECK": true,
+	"OPTIMIZE": true, "REBUILD": true, "REPAIR": true, "REMOVE": true, "ENABLE": true, "DISABLE": true, "FORCE": true, "LOCK": true,
+	"ALGORITHM": true, "SECONDARY_LOAD": true, "SECONDARY_UNLOAD": true, "NOWAIT": true, "WAIT": true,
 }
