@@ -4,9 +4,19 @@ import "testing"
 
 func TestAppendText(t *testing.T) {
 	cols := []Column{
-		{Name: "a", Type: Int16}, {Name: "b", Type: Uint64}, {Name: "c", Type: Float32}, {Name: "d", Type: Decimal},
-		{Name: "e", Type: Date}, {Name: "f", Type: Time, Scale: 2}, {Name: "g", Type: DateTime}, {Name: "h", Type: Timestamp, Scale: 6},
-		{Name: "i", Type: String}, {Name: "j", Type: UUID}, {Name: "k", Type: Bytes}, {Name: "l", Type: String}, {Name: "m", Type: Year},
+		{Name: "a", Type: Int16},
+		{Name: "b", Type: Uint64},
+		{Name: "c", Type: Float32},
+		{Name: "d", Type: Decimal},
+		{Name: "e", Type: Date},
+		{Name: "f", Type: Time, Scale: 2},
+		{Name: "g", Type: DateTime},
+		{Name: "h", Type: Timestamp, Scale: 6},
+		{Name: "i", Type: String},
+		{Name: "j", Type: UUID},
+		{Name: "k", Type: Bytes},
+		{Name: "l", Type: String},
+		{Name: "m", Type: Year},
 	}
 	s := &Schema{ID: 1, Table: "t", Columns: cols}
 	b := NewBuilder(Limits{})
