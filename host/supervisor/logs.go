@@ -13,6 +13,14 @@ import (
 // lineLimit bounds one line of a plugin's output; a longer one is cut.
 const lineLimit = 64 << 10
 
+// A plugin that writes without end must not fill the host's log: what it may write
+// at once, and for good, in bytes a second. A line costs lineCost besides.
+const (
+	logBurst = 4 << 20
+	logRate  = 256 << 10
+	lineCost = 128
+)
+
 // logs takes a plugin's output line by line into a log. Lines that a structured
 // logger wrote (slog or hclog, as JSON) keep their level and attributes; others
 // come at the level of the stream. It is safe for concurrent use.
@@ -26,6 +34,9 @@ type logs struct {
 	cut     bool
 	panicky string // first line of a crash
 	last    string
+	spent   int64     // of logBurst
+	since   time.Time // of spent
+	left    int       // lines left out since the last one that was logged
 }
 
 // Write implements io.Writer and never fails.
@@ -54,10 +65,37 @@ func (l *logs) words() string {
 	if len(l.line) > 0 {
 		l.emit()
 	}
+	l.confess()
 	if l.panicky != "" {
 		return l.panicky
 	}
 	return l.last
+}
+
+// afford reports whether a line of n bytes may be logged; if not it is counted.
+func (l *logs) afford(n int) bool {
+	now := time.Now()
+	if !l.since.IsZero() {
+		l.spent = max(0, l.spent-int64(now.Sub(l.since).Seconds()*logRate))
+	}
+	l.since = now
+	if l.spent+int64(n+lineCost) > logBurst {
+		l.left++
+		return false
+	}
+	l.spent += int64(n + lineCost)
+	if l.left > 0 && l.spent < logBurst/2 || l.left >= 1<<20 {
+		l.confess()
+	}
+	return true
+}
+
+// confess says how many lines were left out.
+func (l *logs) confess() {
+	if l.left > 0 {
+		l.log.Warn("the plugin writes more than the log takes: lines were left out", "lines", l.left, "pipe", l.pipe)
+		l.left = 0
+	}
 }
 
 func (l *logs) emit() {
@@ -77,7 +115,9 @@ func (l *logs) emit() {
 	if l.last = text; l.panicky == "" && (strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ")) {
 		l.panicky = text
 	}
-	l.log.Log(context.Background(), l.level, text, "pipe", l.pipe)
+	if l.log.Enabled(context.Background(), l.level) && l.afford(len(text)) {
+		l.log.Log(context.Background(), l.level, text, "pipe", l.pipe)
+	}
 }
 
 // structured logs a line of JSON with a message and a level.
@@ -114,7 +154,9 @@ func (l *logs) structured(line []byte) bool {
 	for k, v := range kv {
 		r.AddAttrs(slog.Any(k, v))
 	}
-	_ = l.log.Handler().Handle(context.Background(), r)
+	if l.afford(len(line)) {
+		_ = l.log.Handler().Handle(context.Background(), r)
+	}
 	if level >= slog.LevelError {
 		l.last = msg
 		if e, ok := kv["error"].(string); ok {
