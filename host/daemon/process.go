@@ -168,7 +168,7 @@ func (c *connectors) explain(err error, conn config.Connector, instance string, 
 	if f.Code == sdk.CodeInvalidConfig {
 		return config.Problems{{Place: conn.Config.At(""), Message: f.Error()}}
 	}
-	return &startError{f, root}
+	return &startError{f, err}
 }
 
 // startError keeps the cause beside what the user is told.
