@@ -247,6 +247,9 @@ func (c *connectors) end() {
 		for _, i := range c.images {
 			_ = i.Close()
 		}
+		if c.s.shadow != nil {
+			c.s.shadow.flush()
+		}
 	})
 }
 

@@ -27,12 +27,18 @@ type shadow struct {
 	session           coordination.Session
 	log               *slog.Logger
 
-	mu    sync.Mutex
-	owner coordination.Owner
-	mine  map[string]bool // writers whose letters are copied
-	queue chan aside
-	done  chan struct{}
+	mu     sync.Mutex
+	cond   *sync.Cond // queue, saving or closed changed
+	owner  coordination.Owner
+	mine   map[string]bool // writers whose letters are copied
+	queue  []aside
+	saving bool
+	closed bool
+	done   chan struct{}
 }
+
+// maxAside bounds the letters that wait to be copied: the pipeline waits then.
+const maxAside = 256
 
 type aside struct {
 	writer string
@@ -40,40 +46,72 @@ type aside struct {
 }
 
 func newShadow(store coordination.Definitions, session coordination.Session, log *slog.Logger, next pipeline.Observer) *shadow {
-	s := &shadow{
-		Observer: next, store: store, session: session, log: log,
-		mine: map[string]bool{}, queue: make(chan aside, 256), done: make(chan struct{}),
-	}
-	go func() {
-		defer close(s.done)
-		for a := range s.queue {
-			s.mu.Lock()
-			owner := s.owner
-			s.mu.Unlock()
-			s.add(context.Background(), owner, a.writer, a.letter)
-		}
-	}()
+	s := &shadow{Observer: next, store: store, session: session, log: log, mine: map[string]bool{}, done: make(chan struct{})}
+	s.cond = sync.NewCond(&s.mu)
+	go s.work()
 	return s
 }
 
-// close waits until all that was heard is copied. Nothing may be heard after it.
+// work copies what waits, all of a writer in one step.
+func (s *shadow) work() {
+	defer close(s.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		for len(s.queue) == 0 {
+			if s.closed {
+				return
+			}
+			s.cond.Wait()
+		}
+		owner, all := s.owner, s.queue
+		s.queue, s.saving = nil, true
+		s.mu.Unlock()
+		steps := map[string][]coordination.DeadLetter{}
+		for i := range all {
+			steps[all[i].writer] = append(steps[all[i].writer], letterToStore(&all[i].letter))
+		}
+		for writer, letters := range steps {
+			if err := s.session.Save(context.Background(), owner, coordination.Step{Writer: writer, SetAside: letters}); err != nil {
+				s.log.Debug("dead letters are not copied", "writer", writer, "cause", err)
+			}
+		}
+		s.mu.Lock()
+		s.saving = false
+		s.cond.Broadcast()
+	}
+}
+
+// flush waits until all that was heard is copied. The store takes copies from the
+// task's owner only: it comes before the task is given up.
+func (s *shadow) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) > 0 || s.saving {
+		s.cond.Wait()
+	}
+}
+
+// close ends the copying. Nothing may be heard after it.
 func (s *shadow) close() {
-	close(s.queue)
+	s.mu.Lock()
+	s.closed = true
+	s.cond.Broadcast()
+	s.mu.Unlock()
 	<-s.done
 }
 
-// DeadLettered implements pipeline.Observer. When the store is slower than the
-// letters come, the next claim copies the rest.
+// DeadLettered implements pipeline.Observer.
 func (s *shadow) DeadLettered(writer string, d sdk.DeadLetter) {
 	s.mu.Lock()
-	mine := s.mine[writer]
-	s.mu.Unlock()
-	if mine {
-		select {
-		case s.queue <- aside{writer, d}:
-		default:
+	if s.mine[writer] {
+		for len(s.queue) >= maxAside {
+			s.cond.Wait()
 		}
+		s.queue = append(s.queue, aside{writer, d})
+		s.cond.Broadcast()
 	}
+	s.mu.Unlock()
 	s.Observer.DeadLettered(writer, d)
 }
 
@@ -119,14 +157,6 @@ func (s *shadow) copy(ctx context.Context, ex sdk.Execution, letters []sdk.DeadL
 	owner := coordination.Owner{TaskUID: ex.TaskUID, ExecutionID: ex.ID, Epoch: ex.Epoch}
 	if err := s.session.Save(ctx, owner, step); err != nil {
 		s.log.Debug("dead letters are not copied", "writer", ex.Writer, "cause", err)
-	}
-}
-
-// add copies one that was set aside just now.
-func (s *shadow) add(ctx context.Context, owner coordination.Owner, writer string, d sdk.DeadLetter) {
-	err := s.session.Save(ctx, owner, coordination.Step{Writer: writer, SetAside: []coordination.DeadLetter{letterToStore(&d)}})
-	if err != nil {
-		s.log.Debug("a dead letter is not copied", "writer", writer, "cause", err)
 	}
 }
 
