@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/datalink-go/datalink/coordination"
@@ -50,12 +51,17 @@ type Summary struct {
 	nothing         bool
 }
 
-// WriterState is where a writer is.
+// WriterState is where a writer is. With several writers it says what each got,
+// and so do the tables.
 type WriterState struct {
-	Name     string `json:"name"`
-	Level    string `json:"level"`
-	Position string `json:"position"`
+	Name     string    `json:"name"`
+	Level    string    `json:"level"`
+	Position string    `json:"position"`
+	Records  *Outcomes `json:"records,omitempty"`
 }
+
+// Began reports whether the run came so far as to move changes.
+func (s *Summary) Began() bool { return s.Records.Read > 0 }
 
 // Nothing reports whether the run found nothing to do. Reason says why.
 func (s *Summary) Nothing() bool { return s.nothing }
@@ -73,6 +79,10 @@ func (n *Node) RunTask(ctx context.Context, t *config.Task, o RunOptions) (*Summ
 	if err != nil {
 		return nil, err
 	}
+	before, err := n.store.Journal(base, def.UID)
+	if err != nil {
+		return nil, err
+	}
 	begun := time.Now()
 	r, err := n.start(t, def, Options{TakeOver: o.TakeOver, WaitHeld: 30 * time.Second, Once: true})
 	if err != nil {
@@ -80,7 +90,10 @@ func (n *Node) RunTask(ctx context.Context, t *config.Task, o RunOptions) (*Summ
 	}
 	interrupted := n.attend(ctx, r, begun, o)
 	res := r.result()
-	s := n.summary(base, r, res, time.Since(begun), interrupted)
+	s := n.summary(base, r, res, time.Since(begun))
+	if res.Err == nil && !interrupted {
+		s.explain(res, o.TakeOver || len(newestMarks(before)) > 0)
+	}
 	switch {
 	case res.Err == nil && interrupted && res.Outcome.Killed:
 		return s, api.Errorf(api.Interrupted, "interrupted before all was written: %s; the next run goes on where the target is", res.Outcome.Reason)
@@ -152,7 +165,7 @@ func (n *Node) attend(ctx context.Context, r *run, begun time.Time, o RunOptions
 	}
 }
 
-func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Duration, interrupted bool) *Summary {
+func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Duration) *Summary {
 	out := res.Outcome
 	s := &Summary{
 		Task: r.task.Name, ExecutionID: out.ExecutionID, Epoch: out.Epoch, State: string(out.Phase), Reason: out.Reason,
@@ -169,22 +182,48 @@ func (n *Node) summary(ctx context.Context, r *run, res Result, took time.Durati
 			}
 		}
 	}
+	if len(r.task.Writers) == 1 {
+		for i := range s.Tables {
+			s.Tables[i].Writer = ""
+		}
+	}
 	for _, w := range r.task.Writers {
-		s.Writers = append(s.Writers, WriterState{Name: w.Name, Level: res.Levels[w.Name], Position: at[w.Name]})
+		state := WriterState{Name: w.Name, Level: res.Levels[w.Name], Position: at[w.Name]}
+		if len(r.task.Writers) > 1 {
+			got := res.Reading.Writers[w.Name]
+			state.Records = &got
+		}
+		s.Writers = append(s.Writers, state)
 		if s.Position == "" {
 			s.Position = at[w.Name]
 		}
 	}
-	if c := s.Records; res.Err == nil && !out.Killed && !interrupted && c.Written == 0 && c.DeadLettered == 0 && out.Phase == task.Ended {
-		s.nothing = true
-		switch {
-		case c.Skipped > 0:
-			s.Reason += fmt.Sprintf("; all %d changes read were written by an earlier run", c.Skipped)
-		case s.Position != "":
-			s.Reason += " at " + s.Position + ", up to where an earlier run has written"
-		default:
-			s.Reason += "; the source holds no change of the tables that are read"
+	return s
+}
+
+// explain says why nothing was written, where that is so. Resumed: an earlier run
+// may have stored progress.
+func (s *Summary) explain(res Result, resumed bool) {
+	c := s.Records
+	if res.Outcome.Killed || res.Outcome.Phase != task.Ended || c.Written > 0 || c.DeadLettered > 0 {
+		return
+	}
+	s.nothing = true
+	at := ""
+	if s.Position != "" {
+		at = " at " + s.Position
+	}
+	switch {
+	case c.Filtered > 0 && c.Skipped == 0:
+		s.Reason += fmt.Sprintf("%s; all %d changes read were filtered out", at, c.Read)
+	case c.Skipped > 0:
+		s.Reason += fmt.Sprintf("; all %d changes read were written by an earlier run", c.Skipped)
+	case resumed && at != "":
+		s.Reason += at + ", up to where an earlier run has written"
+	default:
+		s.Reason += at + "; it holds no change of the tables that are read"
+		if p := res.Task.Sources(); len(p) > 0 {
+			s.Reason += " (" + strings.Join(p, ", ") + ")"
 		}
 	}
-	return s
 }

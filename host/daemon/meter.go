@@ -15,8 +15,8 @@ type Meter struct {
 	mu      sync.Mutex
 	counts  Counts
 	bytes   int64
-	tables  map[string]*TableCount
-	writers map[string]*WriterCount
+	tables  map[[2]string]*TableCount // by writer and table
+	writers map[string]*Outcomes
 	last    sdk.Position
 	commit  int64 // of the newest transaction read, µs
 	stored  int64 // of the newest transaction stored, µs
@@ -27,30 +27,30 @@ type Meter struct {
 
 // Counts are records of a run.
 type Counts struct {
-	Read         int64 `json:"read"`
+	Read int64 `json:"read"`
+	Outcomes
+}
+
+// Outcomes are what became of records, at all writers or at one.
+type Outcomes struct {
 	Filtered     int64 `json:"filtered"`
 	Written      int64 `json:"written"`
 	Skipped      int64 `json:"skipped"`
 	DeadLettered int64 `json:"deadLettered"`
 }
 
-// TableCount is what a table at the target got.
+// TableCount is what a table at a writer's target got.
 type TableCount struct {
+	Writer   string `json:"writer,omitempty"`
 	Name     string `json:"name"`
 	Inserted int64  `json:"inserted"`
 	Updated  int64  `json:"updated"`
 	Deleted  int64  `json:"deleted"`
 }
 
-// WriterCount is what one writer got.
-type WriterCount struct {
-	Counts
-	Last sdk.Position
-}
-
 // NewMeter returns a Meter that passes on what it hears to the others.
 func NewMeter(then ...pipeline.Observer) *Meter {
-	return &Meter{tables: map[string]*TableCount{}, writers: map[string]*WriterCount{}, moved: time.Now(), then: then}
+	return &Meter{tables: map[[2]string]*TableCount{}, writers: map[string]*Outcomes{}, moved: time.Now(), then: then}
 }
 
 var _ pipeline.Observer = (*Meter)(nil)
@@ -71,19 +71,22 @@ func (m *Meter) Read(records, bytes int, last sdk.Position, committed int64) {
 }
 
 // Filtered implements pipeline.Observer.
-func (m *Meter) Filtered(records int) {
+func (m *Meter) Filtered(writer string, records int) {
 	m.mu.Lock()
 	m.counts.Filtered += int64(records)
+	if writer != "" {
+		m.writer(writer).Filtered += int64(records)
+	}
 	m.mu.Unlock()
 	for _, o := range m.then {
-		o.Filtered(records)
+		o.Filtered(writer, records)
 	}
 }
 
-func (m *Meter) writer(name string) *WriterCount {
+func (m *Meter) writer(name string) *Outcomes {
 	w := m.writers[name]
 	if w == nil {
-		w = &WriterCount{}
+		w = &Outcomes{}
 		m.writers[name] = w
 	}
 	return w
@@ -94,10 +97,10 @@ func (m *Meter) Acked(writer string, counts []pipeline.Count, committed int64, l
 	m.mu.Lock()
 	w := m.writer(writer)
 	for _, c := range counts {
-		t := m.tables[c.Table]
+		t := m.tables[[2]string{writer, c.Table}]
 		if t == nil {
-			t = &TableCount{Name: c.Table}
-			m.tables[c.Table] = t
+			t = &TableCount{Writer: writer, Name: c.Table}
+			m.tables[[2]string{writer, c.Table}] = t
 		}
 		t.Inserted += int64(c.Inserted)
 		t.Updated += int64(c.Updated)
@@ -106,7 +109,7 @@ func (m *Meter) Acked(writer string, counts []pipeline.Count, committed int64, l
 		w.Written += n
 		m.counts.Written += n
 	}
-	w.Last, m.stored, m.moved = last, max(m.stored, committed), time.Now()
+	m.stored, m.moved = max(m.stored, committed), time.Now()
 	m.mu.Unlock()
 	for _, o := range m.then {
 		o.Acked(writer, counts, committed, last)
@@ -148,8 +151,9 @@ func (m *Meter) Restarted(name string, err error) {
 // Reading is what a Meter shows at a moment.
 type Reading struct {
 	Counts   Counts
+	Writers  map[string]Outcomes
 	Bytes    int64
-	Tables   []TableCount // by name
+	Tables   []TableCount // by writer and name
 	Last     sdk.Position
 	Lag      time.Duration // between the newest transactions read and stored, by the source's clock
 	Idle     time.Duration // since something was read or stored
@@ -160,13 +164,16 @@ type Reading struct {
 func (m *Meter) Reading() Reading {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := Reading{Counts: m.counts, Bytes: m.bytes, Last: m.last, Idle: time.Since(m.moved), Restarts: m.restart}
+	r := Reading{Counts: m.counts, Writers: map[string]Outcomes{}, Bytes: m.bytes, Last: m.last, Idle: time.Since(m.moved), Restarts: m.restart}
 	if m.commit > m.stored {
 		r.Lag = time.Duration(m.commit-m.stored) * time.Microsecond
+	}
+	for name, w := range m.writers {
+		r.Writers[name] = *w
 	}
 	for _, t := range m.tables {
 		r.Tables = append(r.Tables, *t)
 	}
-	slices.SortFunc(r.Tables, func(a, b TableCount) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Tables, func(a, b TableCount) int { return cmp.Or(cmp.Compare(a.Writer, b.Writer), cmp.Compare(a.Name, b.Name)) })
 	return r
 }

@@ -89,8 +89,12 @@ func (c counted) Read(records, bytes int, _ sdk.Position, _ int64) {
 }
 
 // Filtered implements pipeline.Observer.
-func (c counted) Filtered(records int) {
-	c.m.records.WithLabelValues(c.task, "filtered").Add(float64(records))
+func (c counted) Filtered(writer string, records int) {
+	if writer == "" {
+		c.m.records.WithLabelValues(c.task, "filtered").Add(float64(records))
+		return
+	}
+	c.m.written.WithLabelValues(c.task, writer, "filtered").Add(float64(records))
 }
 
 // Acked implements pipeline.Observer.

@@ -126,8 +126,9 @@ type Observer interface {
 	// Read: a block came from the reader. Committed is the source commit time
 	// of its last transaction in microseconds, 0 = unknown.
 	Read(records, bytes int, last sdk.Position, committed int64)
-	// Filtered: records that stages dropped, before any writer.
-	Filtered(records int)
+	// Filtered: records that stages dropped, those of a writer or, with writer "",
+	// those before all writers.
+	Filtered(writer string, records int)
 	// Acked: a block is durable at a writer.
 	Acked(writer string, counts []Count, committed int64, last sdk.Position)
 	// Skipped: changes that a writer held already.
@@ -147,7 +148,7 @@ type Count struct {
 type nobody struct{}
 
 func (nobody) Read(int, int, sdk.Position, int64)         {}
-func (nobody) Filtered(int)                               {}
+func (nobody) Filtered(string, int)                       {}
 func (nobody) Acked(string, []Count, int64, sdk.Position) {}
 func (nobody) Skipped(string, int)                        {}
 func (nobody) DeadLettered(string, sdk.DeadLetter)        {}

@@ -109,8 +109,9 @@ func (f *feed) take(ctx context.Context, data []byte, first, last sdk.Position) 
 	}
 	e.version = f.clock.next(e.block.Len())
 	f.cfg.Observer.Read(before.rows, bytes, last, e.committed)
-	if dropped := before.rows - rows(&e.block); dropped > 0 {
-		f.cfg.Observer.Filtered(dropped)
+	e.rows = rows(&e.block)
+	if dropped := before.rows - e.rows; dropped > 0 {
+		f.cfg.Observer.Filtered("", dropped)
 	}
 	failpoint.Hit("pipeline.received")
 	f.win.add(e)

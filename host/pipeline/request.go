@@ -105,6 +105,7 @@ func (b *builder) open(m *mapping, e *entry) error {
 		return fmt.Errorf("writer %s, block from %s: %w", b.cfg.Name, describePosition(e.first), err)
 	}
 	b.mapped = e.index
+	m.count(e, &b.blk)
 	return nil
 }
 
@@ -403,6 +404,9 @@ type mapping struct {
 	same bool // there are no stages
 	base int64
 	done [][]byte
+
+	filtered func(records int)
+	counted  int64 // entries before it are
 }
 
 func (m *mapping) get(e *entry) ([]byte, error) {
@@ -417,6 +421,17 @@ func (m *mapping) get(e *entry) ([]byte, error) {
 		m.done = append(m.done, out)
 	}
 	return m.done[e.index-m.base], nil
+}
+
+// count tells how many rows of the entry the stages left out, once.
+func (m *mapping) count(e *entry, out *batch.Block) {
+	if m.same || m.filtered == nil || e.index < m.counted {
+		return
+	}
+	m.counted = e.index + 1
+	if dropped := e.rows - rows(out); dropped > 0 {
+		m.filtered(dropped)
+	}
 }
 
 func (m *mapping) forget(index int64) {

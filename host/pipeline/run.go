@@ -225,7 +225,7 @@ func (r *round) claim(ctx context.Context) ([]*writer, []sdk.Point, []batch.Stat
 		w.maps = &mapping{same: len(wc.Stages) == 0, run: func(data []byte) ([]byte, error) {
 			out, _, err := b.chain.run(ctx, data)
 			return out, err
-		}}
+		}, filtered: func(records int) { r.cfg.Observer.Filtered(wc.Name, records) }}
 		writers = append(writers, w)
 		points = append(points, c.Points...)
 		state = mergeState(state, c.State)

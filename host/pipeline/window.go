@@ -16,6 +16,7 @@ type entry struct {
 	block     batch.Block
 	records   int // events and bytes as the reader sent them: its credit
 	bytes     int
+	rows      int    // in block
 	version   uint64 // of event 0
 	first     sdk.Position
 	last      sdk.Position

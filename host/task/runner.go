@@ -263,7 +263,7 @@ func (r *Runner) step(s State, e Event) State {
 type silent struct{}
 
 func (silent) Read(int, int, sdk.Position, int64)                  {}
-func (silent) Filtered(int)                                        {}
+func (silent) Filtered(string, int)                                {}
 func (silent) Acked(string, []pipeline.Count, int64, sdk.Position) {}
 func (silent) Skipped(string, int)                                 {}
 func (silent) DeadLettered(string, sdk.DeadLetter)                 {}

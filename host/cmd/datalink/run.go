@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -71,27 +72,55 @@ func (a *app) runTask(ctx context.Context, file string, until daemon.Until, take
 	if sum == nil {
 		return err
 	}
-	if serr := a.show(sum, func() { a.summary(sum) }); serr != nil {
+	if serr := a.show(sum, func() { a.summary(sum, err) }); serr != nil {
 		return serr
 	}
-	if sum.Nothing() {
+	if sum.Nothing() && a.output == "json" {
 		a.note("nothing to do: %s", sum.Reason)
 	}
 	return err
 }
 
-func (a *app) summary(s *daemon.Summary) {
-	a.line("task %s: %s (%s)", s.Task, s.State, s.Reason)
-	a.line("  read %d, filtered %d, written %d, skipped %d, dead-lettered %d in %.1f s", s.Records.Read, s.Records.Filtered,
-		s.Records.Written, s.Records.Skipped, s.Records.DeadLettered, s.DurationSeconds)
-	if len(s.Tables) > 0 {
-		a.table("  TABLE\tINSERTED\tUPDATED\tDELETED", func(row func(string, ...any)) {
-			for _, t := range s.Tables {
-				row("  %s\t%d\t%d\t%d", t.Name, t.Inserted, t.Updated, t.Deleted)
-			}
-		})
+// summary prints how a run went. What made it fail is err, which is printed after
+// it.
+func (a *app) summary(s *daemon.Summary, err error) {
+	switch {
+	case s.Nothing():
+		a.line("task %s: nothing to do: %s", s.Task, s.Reason)
+	case err == nil || api.KindOf(err) == api.Interrupted:
+		a.line("task %s: %s (%s)", s.Task, s.State, s.Reason)
+	case !s.Began():
+		return
+	default:
+		a.line("task %s: %s", s.Task, s.State)
 	}
+	c := s.Records
+	a.line("  read %d, filtered %d, written %d, skipped %d, dead-lettered %d in %.1f s", c.Read, c.Filtered, c.Written, c.Skipped, c.DeadLettered, s.DurationSeconds)
+	a.tables(s)
 	for _, w := range s.Writers {
-		a.line("  writer %s (%s) at %s", w.Name, orDash(w.Level), orDash(w.Position))
+		more := ""
+		if c := w.Records; c != nil {
+			more = fmt.Sprintf(": filtered %d, written %d, skipped %d, dead-lettered %d", c.Filtered, c.Written, c.Skipped, c.DeadLettered)
+		}
+		a.line("  writer %s (%s) at %s%s", w.Name, orDash(w.Level), orDash(w.Position), more)
 	}
+}
+
+func (a *app) tables(s *daemon.Summary) {
+	if len(s.Tables) == 0 {
+		return
+	}
+	head, writers := "  ", len(s.Writers) > 1
+	if writers {
+		head = "  WRITER\t"
+	}
+	a.table(head+"TABLE\tINSERTED\tUPDATED\tDELETED", func(row func(string, ...any)) {
+		for _, t := range s.Tables {
+			first := "  "
+			if writers {
+				first = "  " + t.Writer + "\t"
+			}
+			row("%s%s\t%d\t%d\t%d", first, t.Name, t.Inserted, t.Updated, t.Deleted)
+		}
+	})
 }
