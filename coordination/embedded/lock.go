@@ -35,13 +35,13 @@ type LockedError struct {
 	PIDs    []int
 }
 
-// Error names the holder and says what to do.
+// Error names the holder.
 func (e *LockedError) Error() string {
 	switch {
 	case e.Owner == 0:
-		return fmt.Sprintf("data directory %s is in use by another process: stop it or use its API (--api)", e.Dir)
+		return fmt.Sprintf("data directory %s is in use by another process", e.Dir)
 	case e.alive():
-		return fmt.Sprintf("data directory %s is in use by pid %d (%s): stop it or use its API (--api)", e.Dir, e.Owner, e.Command)
+		return fmt.Sprintf("data directory %s is in use by pid %d (%s)", e.Dir, e.Owner, e.Command)
 	case len(e.PIDs) > 0:
 		return fmt.Sprintf("data directory %s: pid %d is gone, but processes that it started still hold the lock: %s; they end by themselves, else end them",
 			e.Dir, e.Owner, joinInts(e.PIDs))

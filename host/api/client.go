@@ -14,12 +14,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/datalink-go/datalink/coordination"
 )
 
 // Client is a Backend at the other end of HTTP.
 type Client struct {
+	name  string // for messages
 	base  string
 	token string
 	http  *http.Client
@@ -30,16 +32,14 @@ var _ Backend = (*Client)(nil)
 // NewClient returns a client of unix:///path/of/socket or http://host:port.
 func NewClient(address, token string) (*Client, error) {
 	u, err := url.Parse(address)
-	if err != nil {
-		return nil, Errorf(Usage, "--api %q: %w", address, err)
-	}
 	switch {
+	case err != nil: // told below
 	case u.Scheme == "unix" && u.Path != "":
 		path := u.Path
 		t := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dialUnix(ctx, path) }}
-		return &Client{base: "http://datalink", token: token, http: &http.Client{Transport: t}}, nil
+		return &Client{name: address, base: "http://datalink", token: token, http: &http.Client{Transport: t}}, nil
 	case u.Scheme == "http" && u.Host != "":
-		return &Client{base: "http://" + u.Host, token: token, http: &http.Client{Transport: &http.Transport{}}}, nil
+		return &Client{name: address, base: "http://" + u.Host, token: token, http: &http.Client{Transport: &http.Transport{}}}, nil
 	}
 	return nil, Errorf(Usage, "--api: found %q, expected unix:///path/api.sock or http://127.0.0.1:PORT", address)
 }
@@ -79,13 +79,13 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	}
 	a, err := c.http.Do(r)
 	if err != nil {
-		return fmt.Errorf("ask the daemon: %w", errors.Unwrap(err))
+		return c.unanswered(ctx, err)
 	}
 	defer a.Body.Close()
 	if a.StatusCode/100 != 2 {
 		var f failure
 		if err := json.NewDecoder(io.LimitReader(a.Body, maxBody)).Decode(&f); err != nil || f.Error.Message == "" {
-			return fmt.Errorf("ask the daemon: %s %s: %s", method, path, a.Status)
+			return fmt.Errorf("ask the daemon at %s: %s %s: %s", c.name, method, path, a.Status)
 		}
 		return &Error{f.Error.Kind, errors.New(f.Error.Message)}
 	}
@@ -93,6 +93,20 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 		return nil
 	}
 	return json.NewDecoder(a.Body).Decode(out)
+}
+
+// unanswered says of a request that got no answer where it went and what may be
+// wrong.
+func (c *Client) unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("ask the daemon at %s: %w", c.name, ctx.Err())
+	}
+	cause := errors.Unwrap(err) // without the request's URL
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		cause = number // without the short path of a socket
+	}
+	return fmt.Errorf("ask the daemon at %s: %w: does `datalink serve` run there?", c.name, cause)
 }
 
 func get[T any](ctx context.Context, c *Client, method, path string, in any) (T, error) {

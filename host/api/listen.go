@@ -75,15 +75,23 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return c, err
 }
 
-// ListenTCP listens on an address, which is a loopback one unless anywhere is set.
-func ListenTCP(address string, anywhere bool) (net.Listener, error) {
+// CheckAddress refuses what ListenTCP would not listen on whatever else uses it.
+func CheckAddress(address string, anywhere bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("address of the API %q: %w", address, err)
+		return fmt.Errorf("found %q, expected HOST:PORT such as 127.0.0.1:8420", address)
 	}
 	ip := net.ParseIP(host)
 	if !anywhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("address of the API %q: found host %q, expected a loopback address such as 127.0.0.1:0: the API has no TLS", address, host)
+		return fmt.Errorf("found host %q, expected a loopback address such as 127.0.0.1:8420: the API has no TLS", host)
+	}
+	return nil
+}
+
+// ListenTCP listens on an address, which is a loopback one unless anywhere is set.
+func ListenTCP(address string, anywhere bool) (net.Listener, error) {
+	if err := CheckAddress(address, anywhere); err != nil {
+		return nil, err
 	}
 	return net.Listen("tcp", address)
 }

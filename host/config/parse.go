@@ -58,6 +58,8 @@ func read(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot be read: %w", errors.Unwrap(err))
+	case st.IsDir():
+		return nil, errors.New("found a folder, expected a task file")
 	case st.Size() > maxFile:
 		return nil, fmt.Errorf("has %d bytes, expected a task file of %d at most", st.Size(), maxFile)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -73,7 +74,8 @@ func (s *Stage) passes(p *plan, e *batch.Event, im batch.Image, side int) (bool,
 	}
 	out, err := expr.Run(p.rule.program, s.env)
 	if err != nil {
-		return false, sdk.Faultf(sdk.CodeRefused, "filter %q on a row of %s: %v", p.rule.Filter, p.in.Name(), err).
+		cause, _, _ := strings.Cut(err.Error(), "\n") // a picture of the expression follows
+		return false, sdk.Faultf(sdk.CodeRefused, "filter %q on a row of %s: %s", p.rule.Filter, p.in.Name(), cause).
 			Suggest("compare values of one type; NULL is nil")
 	}
 	return out.(bool), nil

@@ -103,7 +103,7 @@ func (p *plan) check(place []int) error {
 	for _, n := range r.columns {
 		i := s.Column(n)
 		if i < 0 {
-			return p.missing("filter "+r.Filter, n)
+			return p.missing(fmt.Sprintf("filter %q", r.Filter), n)
 		}
 		p.filter = append(p.filter, i)
 	}

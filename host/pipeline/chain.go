@@ -11,6 +11,7 @@ import (
 // that it changes; a block that has none passes untouched. It is used by one
 // goroutine.
 type chain struct {
+	name   string // of the stages, for messages
 	stages []*link
 	regs   []*batch.Registry // regs[i] is before stage i, the last one after all
 }
@@ -22,8 +23,8 @@ type link struct {
 	some    bool // it changes some schema seen so far
 }
 
-func newChain(stages []Stage) *chain {
-	c := &chain{regs: []*batch.Registry{batch.NewRegistry()}}
+func newChain(name string, stages []Stage) *chain {
+	c := &chain{name: name, regs: []*batch.Registry{batch.NewRegistry()}}
 	for _, s := range stages {
 		if r, ok := s.(interface{ Reset() }); ok {
 			r.Reset() // what it knows by schema id is of the reader's last opening
@@ -32,6 +33,14 @@ func newChain(stages []Stage) *chain {
 		c.regs = append(c.regs, batch.NewRegistry())
 	}
 	return c
+}
+
+// where names a stage.
+func (c *chain) where(i int) string {
+	if len(c.stages) == 1 {
+		return c.name
+	}
+	return fmt.Sprintf("%s %d", c.name, i+1)
 }
 
 // last returns the registry of the chain's output.
@@ -53,7 +62,7 @@ func (c *chain) run(ctx context.Context, data []byte) (out []byte, before size, 
 	}
 	for i, l := range c.stages {
 		if err := l.blk.Decode(data, c.regs[i], batch.Limits{}); err != nil {
-			return nil, before, fmt.Errorf("before transform %d: %w", i+1, err)
+			return nil, before, fmt.Errorf("before %s: %w", c.where(i), err)
 		}
 		if i == 0 {
 			before = sizeOf(&l.blk)
@@ -69,7 +78,7 @@ func (c *chain) run(ctx context.Context, data []byte) (out []byte, before size, 
 			continue
 		}
 		if data, err = l.stage.Apply(ctx, data, ids); err != nil {
-			return nil, before, fmt.Errorf("transform %d: %w", i+1, err)
+			return nil, before, fmt.Errorf("%s: %w", c.where(i), err)
 		}
 	}
 	return data, before, nil

@@ -22,7 +22,7 @@ func (f *forgetful) Reset() { f.resets++ }
 func TestStagesForget(t *testing.T) {
 	f := &forgetful{}
 	for want := 1; want <= 2; want++ {
-		newChain([]Stage{f})
+		newChain("transform", []Stage{f})
 		if f.resets != want {
 			t.Fatalf("after %d openings: %d resets, want %d", want, f.resets, want)
 		}

@@ -64,7 +64,7 @@ type builder struct {
 
 func newBuilder(cfg *WriterConfig, noGuard, noSkip bool) *builder {
 	return &builder{
-		cfg: cfg, noGuard: noGuard, noSkip: noSkip, chain: newChain(cfg.Stages), mapped: -1, fresh: true,
+		cfg: cfg, noGuard: noGuard, noSkip: noSkip, chain: newChain("mappings", cfg.Stages), mapped: -1, fresh: true,
 		out:    batch.NewBuilder(batch.Limits{}),
 		failed: map[spot]sdk.Fault{}, guard: map[string]spot{}, held: map[string]uint64{}, number: map[spot]uint64{}, next: 1,
 	}

@@ -99,7 +99,7 @@ func (r *round) run(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	f := &feed{cfg: r.cfg, chain: newChain(r.cfg.Stages), clock: &versionClock{last: floor(writers)}, wake: make(chan struct{}, 1)}
+	f := &feed{cfg: r.cfg, chain: newChain("transform", r.cfg.Stages), clock: &versionClock{last: floor(writers)}, wake: make(chan struct{}, 1)}
 	win := newWindow(r.cfg.Window, len(writers), f.freed)
 	f.win = win
 	for _, w := range writers {

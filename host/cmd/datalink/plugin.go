@@ -14,6 +14,8 @@ import (
 	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
+const registryEnv = "DATALINK_REGISTRY"
+
 func (a *app) pluginCommand() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List installed and bundled connectors", Example: "  datalink plugin list", Args: cobra.NoArgs,
@@ -78,7 +80,7 @@ refused, and so are other platforms and protocol versions that do not fit.`,
 		Example: "  datalink plugin install mask-go@1.0.0 --registry ./registry", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if from == "" {
-				from = os.Getenv("DATALINK_REGISTRY")
+				from = os.Getenv(registryEnv)
 			}
 			name, version, _ := strings.Cut(args[0], "@")
 			p, err := a.install(c.Context(), from, name, version)

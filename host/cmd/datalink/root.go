@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/datalink-go/datalink/coordination/embedded"
 	"github.com/datalink-go/datalink/host/api"
@@ -18,7 +21,10 @@ import (
 	"github.com/datalink-go/datalink/registry"
 )
 
-const defaultDataDir = "./datalink-data"
+const (
+	defaultDataDir = "./datalink-data"
+	dataDirEnv     = "DATALINK_DATA_DIR"
+)
 
 // app is what the commands share.
 type app struct {
@@ -56,21 +62,43 @@ Exit codes: 0 done · 1 failed while running · 2 bad usage or configuration ·
 		Args: cobra.ArbitraryArgs,
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.dataDir, "data-dir", defaultDataDir, "folder with store, plugins and caches")
+	f.StringVar(&a.dataDir, "data-dir", "", fmt.Sprintf("folder with store, plugins and caches (default: environment variable %s, else %s; serve: %s)", dataDirEnv, defaultDataDir, serviceDir))
 	f.StringVarP(&a.output, "output", "o", "text", "text or json")
 	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default: warn, serve: info)")
 	f.StringVar(&a.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&a.apiURL, "api", "", "API of a daemon: unix:///path/api.sock or http://127.0.0.1:PORT (default: that of the data directory, if one runs)")
 	f.StringVar(&a.tokenFile, "api-token-file", "", "file with the API's token, for http")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return api.As(api.Usage, err) })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.auditCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
 	root.AddCommand(later()...)
 	usageErrors(root)
+	a.completions(root)
 	return root
+}
+
+// flagError says which flag may have been meant.
+func flagError(c *cobra.Command, err error) error {
+	name, is := strings.CutPrefix(err.Error(), "unknown flag: --")
+	var near []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if is && !f.Hidden && plain(f.Name) == plain(name) {
+			near = append(near, "--"+f.Name)
+		}
+	})
+	if len(near) > 0 {
+		return api.Errorf(api.Usage, "%w, did you mean %s?", err, strings.Join(near, " or "))
+	}
+	return api.Errorf(api.Usage, "%w; see `%s --help`", err, c.CommandPath())
+}
+
+// plain is a flag's name as it is remembered.
+func plain(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
 // check looks at the flags that all commands have.
 func (a *app) check() error {
+	a.dataDir = a.folder(defaultDataDir)
 	if a.output != "text" && a.output != "json" {
 		return api.Errorf(api.Usage, "--output: found %q, expected text or json", a.output)
 	}
@@ -169,10 +197,26 @@ func (a *app) node(ctx context.Context, level slog.Level, wait time.Duration) (*
 		pluginLevel = strings.ToLower(level.String())
 	}
 	n, err := daemon.Open(ctx, daemon.Config{DataDir: a.dataDir, Bundled: b, Wait: wait, Log: a.logger(level), LogLevel: pluginLevel})
-	if errors.Is(err, embedded.ErrLocked) {
-		return nil, api.As(api.Failed, err)
+	switch {
+	case errors.Is(err, embedded.ErrLocked):
+		return nil, api.Errorf(api.Failed, "%w: %s", err, a.instead(ctx))
+	case errors.Is(err, fs.ErrPermission):
+		return nil, api.Errorf(api.Failed, "%w: be the user that owns it, or name another folder with --data-dir", err)
 	}
 	return n, err
+}
+
+// folder is the data directory that was named, or the standard one.
+func (a *app) folder(standard string) string {
+	return cmp.Or(a.dataDir, os.Getenv(dataDirEnv), standard)
+}
+
+// instead says what can be done while another process has the data directory.
+func (a *app) instead(ctx context.Context) string {
+	if api.Find(ctx, a.dataDir) != nil {
+		return "it is a daemon: give it tasks with `datalink task apply FILE --data-dir " + a.dataDir + "`"
+	}
+	return "wait until it has ended, or stop it"
 }
 
 // installer gives access to the plugins without the store.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -31,20 +33,22 @@ Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 		Example: "  datalink serve --data-dir /var/lib/datalink --listen 127.0.0.1:8420",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			standard := cmp.Or(os.Getenv(dataDirEnv), serviceDir)
 			if file != "" {
 				cfg, err := loadServe(file)
 				if err != nil {
 					return err
 				}
-				if cfg.DataDir != "" && !c.Flags().Changed("data-dir") {
-					a.dataDir = cfg.DataDir
+				if !c.Flags().Changed("data-dir") {
+					standard = cmp.Or(cfg.DataDir, standard)
 				}
 				if cfg.Listen != "" && listen == "" {
 					listen = cfg.Listen
 				}
 				anywhere = anywhere || cfg.ListenAnywhere
-			} else if !c.Flags().Changed("data-dir") {
-				a.dataDir = serviceDir
+			}
+			if !c.Flags().Changed("data-dir") {
+				a.dataDir = standard
 			}
 			return a.serve(c.Context(), listen, anywhere)
 		},
@@ -57,6 +61,11 @@ Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 
 func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
 	log := a.logger(slog.LevelInfo)
+	if listen != "" {
+		if err := api.CheckAddress(listen, anywhere); err != nil {
+			return api.As(api.Usage, fmt.Errorf("--listen: %w", err))
+		}
+	}
 	n, err := a.node(context.WithoutCancel(ctx), slog.LevelInfo, 30*time.Second)
 	if err != nil {
 		return err
@@ -72,7 +81,7 @@ func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
 	}
 	var ready atomic.Bool
 	h := handler(n, &ready)
-	servers := []*http.Server{start(sock, h, log)}
+	var servers []*http.Server
 	if listen != "" {
 		token, err := api.Token(a.dataDir)
 		if err != nil {
@@ -80,11 +89,12 @@ func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
 		}
 		l, err := api.ListenTCP(listen, anywhere)
 		if err != nil {
-			return errors.Join(api.As(api.Usage, err), sock.Close())
+			return api.As(api.Usage, errors.Join(fmt.Errorf("--listen: %w", err), sock.Close()))
 		}
 		log.Info("API listens", "address", "http://"+l.Addr().String(), "token", "in "+api.TokenFile+" of the data directory")
 		servers = append(servers, start(l, guarded(token, h), log))
 	}
+	servers = append(servers, start(sock, h, log))
 	log.Info("daemon runs", "dataDir", a.dataDir, "store", n.UID(), "version", version)
 	ready.Store(true)
 	err = n.Serve(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -26,11 +27,20 @@ func readFiles(paths []string) ([]api.File, error) {
 	for _, p := range paths {
 		data, err := os.ReadFile(p)
 		if err != nil {
-			return nil, api.As(api.Usage, err)
+			return nil, api.Errorf(api.Usage, "%s: cannot be read: %w", p, cause(err))
 		}
 		out = append(out, api.File{Name: p, Text: string(data)})
 	}
 	return out, nil
+}
+
+// cause is an error of a file without the path.
+func cause(err error) error {
+	var e *os.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }
 
 func (a *app) applyCommand() *cobra.Command {
@@ -78,8 +88,13 @@ func (a *app) listCommand() *cobra.Command {
 	}
 }
 
+// firstLine shortens a text for a table; the command for one thing has all of it.
 func firstLine(s string) string {
+	const most = 120
 	l, rest, _ := strings.Cut(s, "\n")
+	if r := []rune(l); len(r) > most {
+		l, rest = strings.TrimRight(string(r[:most]), " "), "…"
+	}
 	if rest != "" {
 		l += " …"
 	}
