@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/encoding"
@@ -15,7 +16,8 @@ import (
 // others to gRPC's own protobuf codec: on the wire both are protobuf.
 type Codec struct {
 	proto          encoding.CodecV2
-	pool           mem.BufferPool
+	pool           mem.BufferPool // of messages without much in them
+	blocks         blockPool
 	sent, received atomic.Int64
 }
 
@@ -36,16 +38,40 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.proto.Marshal(v)
 	}
-	buf := c.pool.Get(room(m))
+	pool, n := c.pool, room(m)
+	if n >= largeMessage {
+		pool = &c.blocks
+	}
+	buf := pool.Get(n)
 	data := m.Append((*buf)[:0])
 	c.sent.Add(int64(len(data)))
 	if cap(data) > cap(*buf) { // it was larger than thought: gRPC has the only reference
-		c.pool.Put(buf)
+		pool.Put(buf)
 		return mem.BufferSlice{mem.SliceBuffer(data)}, nil
 	}
 	*buf = data
-	return mem.BufferSlice{mem.NewBuffer(buf, c.pool)}, nil
+	return mem.BufferSlice{mem.NewBuffer(buf, pool)}, nil
 }
+
+// largeMessage is the size from which the buffers come from a pool of their own.
+const largeMessage = 32 << 10
+
+// blockPool keeps buffers of the size that blocks have. gRPC's pool has none
+// between 32 KiB and 1 MiB and clears all of a buffer each time it gives it out.
+type blockPool struct{ pool sync.Pool }
+
+// Get returns a buffer of n bytes, not cleared.
+func (p *blockPool) Get(n int) *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok && cap(*b) >= n {
+		*b = (*b)[:n]
+		return b
+	}
+	b := make([]byte, n, n+n/8)
+	return &b
+}
+
+// Put takes a buffer back.
+func (p *blockPool) Put(b *[]byte) { p.pool.Put(b) }
 
 // Unmarshal decodes data into v, which keeps a buffer of its own.
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
