@@ -47,6 +47,9 @@ type File struct {
 type Applied struct {
 	Task   string `json:"task"`
 	Action string `json:"action"` // created, changed, unchanged
+	// Desired is what is wanted of the task: running, or paused by an operator or
+	// because it was only run in the foreground.
+	Desired string `json:"desired"`
 }
 
 // Change is what an operator wants of a task.
@@ -57,6 +60,8 @@ const (
 	Pause   Change = "pause"
 	Resume  Change = "resume"
 	Restart Change = "restart"
+	// TakeOver resumes and claims targets that another store or task has claimed.
+	TakeOver Change = "take-over"
 )
 
 // Task is a task as commands show it.

@@ -52,7 +52,7 @@ func (n *Node) Doctor(ctx context.Context, files []api.File) ([]api.Finding, err
 func (n *Node) installation() []api.Finding {
 	p := n.store.Place()
 	out := []api.Finding{
-		{Severity: "ok", Subject: "data directory", Message: fmt.Sprintf("%s is locked by this process", p.DataDir)},
+		{Severity: "ok", Subject: "data directory", Message: p.DataDir + " is used by one process"},
 		{Severity: "ok", Subject: "coordination", Message: "embedded store " + n.store.UID() + ": one node, no service to run"},
 	}
 	all, err := Installer{n.plugins}.List()
@@ -109,7 +109,7 @@ func (n *Node) examine(ctx context.Context, t *config.Task) []api.Finding {
 	}
 	out = append(out, n.history(ctx, t)...)
 	if !slices.ContainsFunc(out, func(f api.Finding) bool { return f.Severity == "error" }) {
-		out = append(out, api.Finding{Severity: "ok", Task: t.Name, Subject: "connectors", Message: "all start, are configured and find nothing that would make the task fail"})
+		out = append(out, api.Finding{Severity: "ok", Task: t.Name, Subject: "connectors", Message: "all start, are configured and report nothing that would make the task fail"})
 	}
 	return out
 }
@@ -142,7 +142,7 @@ func (n *Node) history(ctx context.Context, t *config.Task) []api.Finding {
 	letters, err := n.DeadLetters(ctx, t.Name)
 	if err == nil && len(letters) > 0 {
 		out = append(out, api.Finding{
-			Severity: "warning", Task: t.Name, Subject: "dead letters", Message: fmt.Sprintf("%d records are set aside and hold back later changes of their keys", len(letters)),
+			Severity: "warning", Task: t.Name, Subject: "dead letters", Message: fmt.Sprintf("%d set aside; they hold back later changes of their keys", len(letters)),
 			Advice: "datalink task dead-letters " + t.Name,
 		})
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type Meter struct {
 	stored  int64 // of the newest transaction stored, µs
 	moved   time.Time
 	restart int
+	trouble map[string]string // by connector: why it was begun again, until it does something
 	then    []pipeline.Observer
 }
 
@@ -50,7 +52,7 @@ type TableCount struct {
 
 // NewMeter returns a Meter that passes on what it hears to the others.
 func NewMeter(then ...pipeline.Observer) *Meter {
-	return &Meter{tables: map[[2]string]*TableCount{}, writers: map[string]*Outcomes{}, moved: time.Now(), then: then}
+	return &Meter{tables: map[[2]string]*TableCount{}, writers: map[string]*Outcomes{}, trouble: map[string]string{}, moved: time.Now(), then: then}
 }
 
 var _ pipeline.Observer = (*Meter)(nil)
@@ -63,6 +65,7 @@ func (m *Meter) Read(records, bytes int, last sdk.Position, committed int64) {
 	m.last, m.commit = last, max(m.commit, committed)
 	if records > 0 {
 		m.moved = time.Now()
+		delete(m.trouble, reader)
 	}
 	m.mu.Unlock()
 	for _, o := range m.then {
@@ -110,6 +113,7 @@ func (m *Meter) Acked(writer string, counts []pipeline.Count, committed int64, l
 		m.counts.Written += n
 	}
 	m.stored, m.moved = max(m.stored, committed), time.Now()
+	delete(m.trouble, writer)
 	m.mu.Unlock()
 	for _, o := range m.then {
 		o.Acked(writer, counts, committed, last)
@@ -142,6 +146,7 @@ func (m *Meter) DeadLettered(writer string, d sdk.DeadLetter) {
 func (m *Meter) Restarted(name string, err error) {
 	m.mu.Lock()
 	m.restart++
+	m.trouble[name] = err.Error()
 	m.mu.Unlock()
 	for _, o := range m.then {
 		o.Restarted(name, err)
@@ -158,6 +163,7 @@ type Reading struct {
 	Lag      time.Duration // between the newest transactions read and stored, by the source's clock
 	Idle     time.Duration // since something was read or stored
 	Restarts int
+	Trouble  string // connectors that were begun again and have done nothing since, and why; "" = none
 }
 
 // Reading returns the present state.
@@ -167,6 +173,12 @@ func (m *Meter) Reading() Reading {
 	r := Reading{Counts: m.counts, Writers: map[string]Outcomes{}, Bytes: m.bytes, Last: m.last, Idle: time.Since(m.moved), Restarts: m.restart}
 	if m.commit > m.stored {
 		r.Lag = time.Duration(m.commit-m.stored) * time.Microsecond
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.trouble)) {
+		if r.Trouble != "" {
+			r.Trouble += "; "
+		}
+		r.Trouble += name + " was begun again: " + m.trouble[name]
 	}
 	for name, w := range m.writers {
 		r.Writers[name] = *w

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,6 +50,7 @@ type Node struct {
 	sockets  string
 	log      *slog.Logger
 	keepers  *keepers
+	serving  atomic.Bool // Serve runs
 
 	mu     sync.Mutex
 	runs   map[string]*run // by task

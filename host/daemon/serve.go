@@ -31,6 +31,7 @@ type keeper struct {
 	hopeless uint64    // definition version that can never run; 0 = none
 	ended    uint64    // definition version whose source has ended; 0 = none
 	begun    time.Time
+	takeOver bool // at the next start
 	running  bool // until finished has judged its end; longer than it is among Node.runs
 }
 
@@ -51,6 +52,16 @@ func (k *keepers) poke() {
 	case k.wake <- struct{}{}:
 	default:
 	}
+}
+
+// takeOver lets the next start of a task claim targets that others have claimed.
+func (k *keepers) takeOver(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all[name] == nil {
+		k.all[name] = &keeper{}
+	}
+	k.all[name].takeOver = true
 }
 
 // waiting says how a task is that is wanted and not running, and why; "" where that
@@ -92,6 +103,8 @@ func (n *Node) nudge(name string, to api.Change) {
 // that failed is started again after a growing pause; one whose source has ended
 // or whose file is wrong waits for a change.
 func (n *Node) Serve(ctx context.Context) error {
+	n.serving.Store(true)
+	defer n.serving.Store(false)
 	for {
 		changed, err := n.store.Watch(ctx, "")
 		if err != nil {
@@ -210,7 +223,8 @@ func (n *Node) launch(k *keeper, d coordination.Definition) {
 		n.log.Error("task cannot be started", "task", d.Name, "cause", err)
 		return
 	}
-	r, err := n.start(tasks[0], d, Options{})
+	r, err := n.start(tasks[0], d, Options{TakeOver: k.takeOver})
+	k.takeOver = false
 	if err != nil {
 		k.failed++
 		k.pause(err)

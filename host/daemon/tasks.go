@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/datalink-go/datalink/coordination"
@@ -42,11 +43,11 @@ func (n *Node) Apply(ctx context.Context, files []api.File) ([]api.Applied, erro
 	}
 	var out []api.Applied
 	for _, t := range tasks {
-		action, _, err := n.define(ctx, t)
+		action, d, err := n.define(ctx, t)
 		if err != nil {
 			return out, err
 		}
-		out = append(out, api.Applied{Task: t.Name, Action: action})
+		out = append(out, api.Applied{Task: t.Name, Action: action, Desired: string(d.Desired)})
 	}
 	return out, nil
 }
@@ -167,11 +168,18 @@ func (n *Node) view(ctx context.Context, d coordination.Definition) (api.Task, [
 			t.State, t.Reason = string(r.state.Phase), r.state.Reason
 		}
 		r.mu.Unlock()
+		if t.Reason == "" {
+			t.Reason = r.meter.Reading().Trouble
+		}
 	} else if state, reason := n.waiting(d.Name); state != "" && d.Desired == coordination.Running {
 		t.State, t.Reason = state, reason
 	}
-	if d.Desired == coordination.Paused && t.State == "stopped" {
+	switch {
+	case t.State != "stopped":
+	case d.Desired == coordination.Paused:
 		t.State = "paused"
+	case n.serving.Load():
+		t.State, t.Reason = "starting", ""
 	}
 	return t, journal, nil
 }
@@ -227,14 +235,19 @@ func (n *Node) positions(ctx context.Context, d coordination.Definition, journal
 	return out, nil
 }
 
+// printed is a position as its reader prints it, else its bytes where they are
+// text.
 func printed(p coordination.Position) string {
-	if p.Text != "" {
-		return p.Text
+	text := p.Text
+	if text == "" {
+		if text = string(p.Source); strconv.Quote(text) != `"`+text+`"` {
+			text = fmt.Sprintf("%s:%q", p.Format, p.Source)
+		}
+		if p.Ordinal != 0 {
+			text += fmt.Sprintf("+%d", p.Ordinal)
+		}
 	}
-	if p.Ordinal != 0 {
-		return fmt.Sprintf("%s:%q+%d", p.Format, p.Source, p.Ordinal)
-	}
-	return fmt.Sprintf("%s:%q", p.Format, p.Source)
+	return text
 }
 
 // Change implements api.Backend.
@@ -251,8 +264,13 @@ func (n *Node) Change(ctx context.Context, name string, to api.Change) (*api.Tas
 	case api.Pause:
 		want = coordination.Paused
 	case api.Resume, api.Restart:
+	case api.TakeOver:
+		if !n.serving.Load() {
+			return nil, api.Errorf(api.Usage, "no daemon runs that could take over for task %s: use `datalink run FILE --take-over`", name)
+		}
+		n.keepers.takeOver(name)
 	default:
-		return nil, api.Errorf(api.Usage, "change %q: expected pause, resume or restart", to)
+		return nil, api.Errorf(api.Usage, "change %q: expected pause, resume, restart or take-over", to)
 	}
 	if d.Desired != want {
 		d.Desired = want

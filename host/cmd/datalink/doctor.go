@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -56,11 +57,15 @@ func verdict(found []api.Finding) error {
 			config = config || f.Config
 		}
 	}
+	kind, text := api.CheckFailed, fmt.Sprintf("%d errors have to be mended", bad)
 	switch {
 	case bad == 0:
 		return nil
-	case config:
-		return api.As(api.Usage, fmt.Errorf("%d findings have to be mended", bad))
+	case bad == 1:
+		text = "1 error has to be mended"
 	}
-	return api.As(api.CheckFailed, fmt.Errorf("%d findings have to be mended", bad))
+	if config {
+		kind = api.Usage
+	}
+	return api.As(kind, errors.New(text))
 }

@@ -132,11 +132,14 @@ func (a *app) showPlugin(p *api.Plugin) {
 		if !ok {
 			continue
 		}
-		level := ""
+		var can []string
 		if f.Level != "" {
-			level = ", level " + string(f.Level)
+			can = append(can, "level "+string(f.Level))
 		}
-		a.line("%-9s %s%s", r, orDash(strings.Join(f.Capabilities, ", ")), level)
+		if can = append(can, f.Capabilities...); len(can) == 0 {
+			can = []string{"yes"}
+		}
+		a.line("%-9s %s", r, strings.Join(can, ", "))
 		a.options(f.ConfigSchema)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datalink-go/datalink/host/api"
+	"github.com/datalink-go/datalink/host/daemon"
 )
 
 func (a *app) taskCommand() *cobra.Command {
@@ -59,8 +61,13 @@ func (a *app) applyCommand() *cobra.Command {
 				}
 				return a.show(map[string]any{"tasks": done}, func() {
 					for _, d := range done {
-						a.line("task %s: %s", d.Task, d.Action)
+						hint := ""
+						if d.Desired == "paused" {
+							hint = ", paused: `datalink task resume " + d.Task + "` lets it run"
+						}
+						a.line("task %s: %s%s", d.Task, d.Action, hint)
 					}
+					a.nobody(b)
 				})
 			})
 		},
@@ -77,6 +84,10 @@ func (a *app) listCommand() *cobra.Command {
 					return err
 				}
 				return a.show(map[string]any{"tasks": tasks}, func() {
+					if len(tasks) == 0 {
+						a.line("no tasks: `datalink task apply FILE` creates them")
+						return
+					}
 					a.table("NAME\tDESIRED\tSTATE\tEPOCH\tREASON", func(row func(string, ...any)) {
 						for _, t := range tasks {
 							row("%s\t%s\t%s\t%d\t%s", t.Name, t.Desired, t.State, t.Epoch, orDash(firstLine(t.Reason)))
@@ -124,7 +135,11 @@ func (a *app) showTask(t *api.Task) {
 		a.line("reason     %s", t.Reason)
 	}
 	if t.ExecutionID != "" {
-		a.line("execution  %s, epoch %d, worker %s, since %s", t.ExecutionID, t.Epoch, orDash(t.Worker), when(t.StartedAt))
+		where := ""
+		if t.Worker != "" {
+			where = fmt.Sprintf(", worker %s, since %s", t.Worker, when(t.StartedAt))
+		}
+		a.line("execution  %s, epoch %d%s", t.ExecutionID, t.Epoch, where)
 	}
 	a.positions(t.Positions)
 	if len(t.Executions) > 0 {
@@ -149,19 +164,39 @@ func (a *app) positions(all []api.Position) {
 	})
 }
 
+// nobody says that what is wanted to run does not, as there is no daemon.
+func (a *app) nobody(b api.Backend) {
+	if _, local := b.(*daemon.Node); local {
+		a.note("no daemon uses %s: `datalink serve --data-dir %s` runs its tasks", a.dataDir, a.dataDir)
+	}
+}
+
 func (a *app) changeCommand(to api.Change, short string) *cobra.Command {
-	return &cobra.Command{
+	var takeOver bool
+	c := &cobra.Command{
 		Use: string(to) + " TASK", Short: short, Example: "  datalink task " + string(to) + " orders", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c, func(ctx context.Context, b api.Backend) error {
+				if takeOver {
+					to = api.TakeOver
+				}
 				t, err := b.Change(ctx, args[0], to)
 				if err != nil {
 					return err
 				}
-				return a.show(t, func() { a.line("task %s: desired %s, now %s", t.Name, t.Desired, t.State) })
+				return a.show(t, func() {
+					a.line("task %s: desired %s, now %s", t.Name, t.Desired, t.State)
+					if to != api.Pause {
+						a.nobody(b)
+					}
+				})
 			})
 		},
 	}
+	if to == api.Resume {
+		c.Flags().BoolVar(&takeOver, "take-over", false, "claim targets that another store or task has claimed, and fence its executions")
+	}
+	return c
 }
 
 func (a *app) deleteCommand() *cobra.Command {
@@ -169,8 +204,9 @@ func (a *app) deleteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "delete TASK", Short: "Stop and remove a task; its journal stays",
 		Long: `Stop and remove a task. What it wrote stays at the targets, and so does its
-bookkeeping there: a new task of the same name is refused by a target until it is
-run with --take-over, or until the old one was deleted with --release.`,
+bookkeeping there: a new task of the same name is refused by a target until it
+takes over (run or task resume with --take-over). With --release the bookkeeping
+goes, too.`,
 		Example: "  datalink task delete orders --release", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c, func(ctx context.Context, b api.Backend) error {

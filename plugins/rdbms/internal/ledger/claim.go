@@ -85,9 +85,9 @@ func admit(r *Row, ex sdk.Execution, sw Switches) (fresh bool, err error) {
 			return false, nil
 		}
 		f := sdk.Faultf(sdk.CodeForeignClaim,
-			"claim of task %s, writer %s: the target holds progress of task uid %s in store %s (execution %s, epoch %d); this is task uid %s in store %s",
-			ex.Task, ex.Writer, r.TaskUID, r.StoreUID, r.Execution, r.Epoch, ex.TaskUID, ex.StoreUID).
-			Suggest("give this task another name, delete the other task so that it releases the target, or run with --take-over, which fences it")
+			"the target holds progress of task uid %s in store %s (execution %s, epoch %d); this is task uid %s in store %s",
+			r.TaskUID, r.StoreUID, r.Execution, r.Epoch, ex.TaskUID, ex.StoreUID).
+			Suggest("give this task another name, delete the other one with --release, or take over from it with --take-over, which fences it")
 		f.Claimant = r.Claimant()
 		return false, f
 	}

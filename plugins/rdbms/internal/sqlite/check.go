@@ -59,10 +59,11 @@ func (w *Writer) Check(ctx context.Context) ([]sdk.Finding, error) {
 	case text(mode[0][0]) != "wal" && st.Size() > 0:
 		add(sdk.Info, path, fmt.Sprintf("journal mode is %v; the writer changes it to wal for good", mode[0][0]), "")
 	}
-	rows, err := c.query(ctx, "SELECT task, writer, execution_id, epoch, updated_at FROM datalink_progress WHERE lane = -1 AND NOT released ORDER BY task, writer")
+	rows, err := c.query(ctx, "SELECT task, writer, execution_id, epoch, updated_at, task_uid, store_uid FROM datalink_progress WHERE lane = -1 AND NOT released ORDER BY task, writer")
 	if err == nil {
 		for _, r := range rows {
-			add(sdk.Info, path, fmt.Sprintf("holds progress of task %v, writer %v: execution %v, epoch %v, at %v", r[0], r[1], r[2], r[3], r[4]), "")
+			add(sdk.Info, path, fmt.Sprintf("holds progress of task %v, writer %v: execution %v, epoch %v, at %v, task uid %v, store %v", r[0], r[1], r[2], r[3], r[4], r[5], r[6]),
+				"a task of that name with another uid or of another store is refused unless it takes over: --take-over")
 		}
 	}
 	return out, nil
