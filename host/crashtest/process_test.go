@@ -90,8 +90,8 @@ func (p *process) tail() string {
 		return "" // it is being written
 	}
 	s := p.err.String() + p.out.String()
-	if len(s) > 6000 {
-		s = "…" + s[len(s)-6000:]
+	if len(s) > 60000 {
+		s = "…" + s[len(s)-60000:]
 	}
 	return s
 }

@@ -126,6 +126,16 @@ func (r *rig) serveAndKill(rng *rand.Rand, w *workload) {
 			p = serve()
 		}
 	}
+	defer func() {
+		if r.t.Failed() && !p.ended() {
+			// What it is waiting for stands in its stacks.
+			show := start(r.t, nil, "task", "show", "crash", "--data-dir", r.data)
+			show.wait()
+			_ = p.cmd.Process.Signal(unix.SIGQUIT)
+			p.wait()
+			r.t.Logf("task: %s\ndaemon: %s", show.tail(), p.tail())
+		}
+	}()
 	until(r.t, "the daemon answers and has written everything", func() bool {
 		if p.ended() {
 			r.t.Fatalf("the daemon ended by itself\n%s", p.tail())

@@ -1,9 +1,11 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/datalink-go/datalink/host/pipeline"
 	"github.com/datalink-go/datalink/sdk"
 )
 
@@ -11,8 +13,13 @@ import (
 // below both: they come from different sources.
 var ErrNoCommonPoint = errors.New("progress points have no common position")
 
+// unreadable says that a position is not one of this reader. A reader that died
+// or could not answer has said nothing of it.
 func unreadable(writer string, lane int32, err error) error {
 	f := sdk.AsFault(err)
+	if unanswered(err) {
+		return fmt.Errorf("the progress of writer %s, lane %d: %w", writer, lane, err)
+	}
 	out := sdk.Faultf(f.Code, "the progress of writer %s, lane %d is no position of this reader: %s", writer, lane, f.Message)
 	if out.Code == sdk.CodeInternal {
 		out.Code = sdk.CodeInvalidPosition
@@ -40,6 +47,9 @@ func commonPoint(src sdk.Positions, points []*sdk.Point) error {
 			continue
 		}
 		next, err := src.IntersectPositions(at, up)
+		if err != nil && unanswered(err) {
+			return fmt.Errorf("the progress of writer %s, lane %d: %w", p.Writer, p.Lane, err)
+		}
 		if err != nil {
 			return &incomparable{a: *low, b: *p, fault: sdk.AsFault(err), show: func(x sdk.Position) string {
 				if text, err := src.FormatPosition(x); err == nil {
@@ -51,6 +61,13 @@ func commonPoint(src sdk.Positions, points []*sdk.Point) error {
 		at = next
 	}
 	return nil
+}
+
+// unanswered reports whether a call failed before the reader could judge.
+func unanswered(err error) bool {
+	f := sdk.AsFault(err)
+	return errors.Is(err, pipeline.ErrDied) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		f.Retryable || f.Code == sdk.CodeUnavailable || f.Code == sdk.CodeDeadline
 }
 
 type incomparable struct {

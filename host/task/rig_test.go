@@ -211,7 +211,8 @@ func (s *fakeSink) Write(context.Context) (pipeline.SinkStream, error) {
 }
 
 type fakeSource struct {
-	open error
+	open    error
+	upgrade error // of the first UpgradePosition
 }
 
 func (s *fakeSource) ParsePosition(text string) (sdk.Position, error) {
@@ -231,6 +232,10 @@ func (s *fakeSource) IntersectPositions(a, b sdk.Position) (sdk.Position, error)
 }
 
 func (s *fakeSource) UpgradePosition(p sdk.Position) (sdk.Position, error) {
+	if err := s.upgrade; err != nil {
+		s.upgrade = nil
+		return p, err
+	}
 	if p.Format != "fake" {
 		return p, sdk.Faultf(sdk.CodeInvalidPosition, "format %q, expected %q", p.Format, "fake")
 	}

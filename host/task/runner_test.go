@@ -210,3 +210,17 @@ func TestPositionErrorsAreDistinct(t *testing.T) {
 		})
 	}
 }
+
+// A reader that dies while it is asked about a position has said nothing of the
+// position: the task tries again.
+func TestReaderDiesOverAPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.writers[0].point = sdk.Position{Format: "fake", Source: []byte("s1")}
+		g.source.upgrade = fmt.Errorf("%w: signal: killed", pipeline.ErrDied)
+		out := g.runner().Run(t.Context())
+		if out.Phase != Ended || g.starts != 2 {
+			t.Fatalf("outcome: got %+v after %d starts, want ended after 2", out, g.starts)
+		}
+	})
+}

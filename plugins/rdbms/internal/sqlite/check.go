@@ -46,6 +46,10 @@ func (w *Writer) Check(ctx context.Context) ([]sdk.Finding, error) {
 		return out, nil
 	}
 	c, err := open(ctx, &w.cfg, readOnly)
+	if leftOver(err) {
+		add(sdk.Info, path, "a writer was killed while it changed the file; what it left is taken back at the next claim", "")
+		return out, nil
+	}
 	if err != nil {
 		add(sdk.Error, path, fmt.Sprintf("cannot open the target: %v", err), "name a SQLite database, or a file that does not exist")
 		return out, nil

@@ -29,6 +29,10 @@ const (
 	rcUnique     = rcConstraint | 8<<8
 	rcRowID      = rcConstraint | 10<<8
 	rcDataType   = rcConstraint | 12<<8
+
+	rcReadOnlyRecovery = 8 | 1<<8
+	rcReadOnlyCantLock = 8 | 2<<8
+	rcReadOnlyRollback = 8 | 3<<8
 )
 
 // code returns the extended result code in err's chain, 0 where there is none.
@@ -38,6 +42,16 @@ func code(err error) int {
 		return e.Code()
 	}
 	return 0
+}
+
+// leftOver reports whether a file cannot be read without writing, since a process
+// that had it open was killed and left a journal or a log to be recovered.
+func leftOver(err error) bool {
+	switch code(err) {
+	case rcReadOnlyRecovery, rcReadOnlyCantLock, rcReadOnlyRollback:
+		return true
+	}
+	return false
 }
 
 func busy(err error) bool {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,4 +191,33 @@ func TestCheck(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "new.db")); err == nil {
 		t.Error("check made a file")
 	}
+}
+
+// A writer that is killed before the file is in WAL mode leaves a journal: the
+// file can then be read only by somebody who may write. That is no fault of it.
+func TestCheckOfAKilledWritersFile(t *testing.T) {
+	dir := t.TempDir()
+	live, dead := filepath.Join(dir, "live.db"), filepath.Join(dir, "dead.db")
+	db, err := sql.Open("sqlite", "file:"+live+"?_pragma=journal_mode(delete)&_pragma=cache_size(1)&_pragma=cache_spill(1)")
+	must(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, q := range []string{
+		"CREATE TABLE t (a)", "INSERT INTO t SELECT randomblob(5000) FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8))",
+		"BEGIN IMMEDIATE", "UPDATE t SET a = randomblob(5000)",
+	} {
+		_, err := db.Exec(q)
+		must(t, err)
+	}
+	for _, end := range []string{"", "-journal"} { // as they are when the process dies here
+		data, err := os.ReadFile(live + end)
+		must(t, err)
+		must(t, os.WriteFile(dead+end, data, 0o600))
+	}
+	fs, err := writer(t, Config{Path: dead}).Check(context.Background())
+	must(t, err)
+	if len(fs) != 1 || fs[0].Severity != sdk.Info || !strings.Contains(fs[0].Message, "was killed") {
+		t.Fatalf("got %+v, want one line that says so and is no error", fs)
+	}
+	claim(t, writer(t, Config{Path: dead}), execution("x1", 1))
 }
