@@ -74,7 +74,7 @@ func NewBuilder(limits Limits) *Builder {
 // the stream has defined. The bytes that Finish returned become invalid.
 func (b *Builder) Reset() {
 	if cap(b.buf) < headerSize {
-		b.buf = make([]byte, headerSize, b.limits.Full+b.limits.Full/4)
+		b.buf = make([]byte, headerSize, headerSize+b.limits.Full+b.limits.Full/4)
 	}
 	b.buf = b.buf[:headerSize]
 	b.starts = b.starts[:0]
