@@ -13,7 +13,11 @@ var lines = Numbers{Format: "test-lines", Unit: "line"}
 
 func TestNumbersText(t *testing.T) {
 	for _, test := range []struct{ in, out string }{
-		{"line 0", "line 0"}, {"17", "line 17"}, {" line 17 ", "line 17"}, {"line 17+3", "line 17+3"}, {"line17", "line 17"},
+		{"line 0", "line 0"},
+		{"17", "line 17"},
+		{" line 17 ", "line 17"},
+		{"line 17+3", "line 17+3"},
+		{"line17", "line 17"},
 		{"18446744073709551615", "line 18446744073709551615"},
 	} {
 		p, err := lines.ParsePosition(test.in)
@@ -48,8 +52,12 @@ func TestNumbersOrder(t *testing.T) {
 		want Order
 		low  string
 	}{
-		{"9", "10", Before, "9"}, {"10", "9", After, "9"}, {"10", "10", Equal, "10"},
-		{"9+1", "9", After, "9"}, {"9+1", "9+2", Before, "9+1"}, {"9+7", "10", Before, "9+7"},
+		{"9", "10", Before, "9"},
+		{"10", "9", After, "9"},
+		{"10", "10", Equal, "10"},
+		{"9+1", "9", After, "9"},
+		{"9+1", "9+2", Before, "9+1"},
+		{"9+7", "10", Before, "9+7"},
 	} {
 		got, err := lines.ComparePositions(at(test.a), at(test.b))
 		if err != nil || got != test.want {

@@ -37,6 +37,7 @@ func (c *counter) Close(context.Context) error {
 	c.closed++
 	return c.wrong("close twice", c.closed > 1)
 }
+
 func (c *counter) wrong(fault string, when bool) error {
 	if c.fault == fault && when {
 		return errors.New(fault)
