@@ -9,6 +9,13 @@ import (
 	"github.com/datalink-go/datalink/sdk"
 )
 
+// lateRefusal ends a stream that was closed before records of it were refused:
+// nothing is wrong with the writer.
+type lateRefusal struct{ *sdk.Fault }
+
+// Unwrap returns the fault.
+func (e lateRefusal) Unwrap() error { return e.Fault }
+
 // recover brings a writer back after a stream that failed: a new sink where the
 // old one died, a claim, and the place in the window from which to go on.
 func (w *writer) recover(ctx context.Context, cause error) error {
@@ -19,8 +26,13 @@ func (w *writer) recover(ctx context.Context, cause error) error {
 	}
 	died := errors.Is(cause, ErrDied)
 	for {
-		w.run.Observer.Restarted(w.cfg.Name, cause)
-		w.run.Log.Warn("writer is begun again", "writer", w.cfg.Name, "tries", w.failures+1, "cause", cause)
+		var planned lateRefusal
+		if errors.As(cause, &planned) {
+			w.run.Log.Debug("records were refused after the last block was sent: the rest goes on a new stream", "writer", w.cfg.Name)
+		} else {
+			w.run.Observer.Restarted(w.cfg.Name, cause)
+			w.run.Log.Warn("writer is begun again", "writer", w.cfg.Name, "tries", w.failures+1, "cause", cause)
+		}
 		wait := w.run.Backoff.wait(w.failures)
 		if w.hunt.on() {
 			wait = w.run.Backoff.Min / 2

@@ -164,7 +164,11 @@ func (w *writer) pump(ctx context.Context) error {
 			if closing && w.drained() {
 				return w.save(ctx, true)
 			}
-			return sdk.Faultf(sdk.CodeUnavailable, "its stream ended with %d blocks not acknowledged", len(w.inflight)+int(w.win.last()+1-w.cursor))
+			f := sdk.Faultf(sdk.CodeUnavailable, "its stream ended with %d blocks not acknowledged", len(w.inflight)+int(w.win.last()+1-w.cursor))
+			if closing && len(w.inflight) == 0 {
+				return lateRefusal{f} // what was refused last is sent on a new stream
+			}
+			return f
 		}
 		progress := false
 		if !closing {
