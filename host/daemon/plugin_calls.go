@@ -46,7 +46,13 @@ func (in Installer) bundled(name string) api.Plugin {
 		p.Status = err.Error()
 		return p
 	}
-	_ = img.Close()
+	defer img.Close()
+	m, err := img.Manifest(context.Background())
+	if err != nil {
+		p.Status = err.Error()
+		return p
+	}
+	p.Version = m.Version
 	return p
 }
 
