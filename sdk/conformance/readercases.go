@@ -182,7 +182,7 @@ func closed(ctx context.Context, sub *ReaderSubject, _ *stream) error {
 			return err
 		}
 	case <-time.After(10 * time.Second):
-		return errors.New("Next goes on 10 s after its context has ended")
+		return errors.New("the call of Next goes on 10 s after its context has ended")
 	}
 	for range 2 {
 		if err := r.Close(ctx); err != nil {

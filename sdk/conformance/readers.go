@@ -148,7 +148,7 @@ func (sub *ReaderSubject) next(ctx context.Context, r sdk.Reader, out *batch.Bui
 	defer cancel()
 	err = r.Next(wait, out)
 	if open, _ := out.OpenTx(); open && (err == nil || errors.Is(err, io.EOF)) {
-		return false, errors.New("Next returned with a transaction entry open, expected EndTx before")
+		return false, errors.New("the call of Next returned with a transaction entry open, expected EndTx before")
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -158,7 +158,7 @@ func (sub *ReaderSubject) next(ctx context.Context, r sdk.Reader, out *batch.Bui
 	case err != nil:
 		return false, fmt.Errorf("next: %w", err)
 	case out.Empty() && wait.Err() == nil:
-		return false, errors.New("Next returned nothing before its context ended, expected it to wait")
+		return false, errors.New("the call of Next returned nothing before its context ended, expected it to wait")
 	case out.Empty():
 		return false, ctx.Err()
 	}

@@ -23,7 +23,6 @@ type counter struct {
 	points sdk.NumberPoints
 	at     uint64 // transaction
 	row    uint64 // within it
-	begun  bool
 	closed int
 }
 
