@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/host/api"
 	"github.com/datalink-go/datalink/host/pipeline"
 	"github.com/datalink-go/datalink/sdk"
@@ -19,7 +20,7 @@ import (
 func (n *Node) Drop(ctx context.Context, name, writer string, numbers []uint64) ([]api.Outcome, error) {
 	return n.letters(ctx, name, writer, numbers, func(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, held []sdk.DeadLetter, number uint64) (string, error) {
 		if !slices.ContainsFunc(held, func(d sdk.DeadLetter) bool { return d.Number == number }) {
-			return "there is no such dead letter", nil
+			return noLetter, nil
 		}
 		return "", n.forgetLetters(ctx, cfg, w, []uint64{number})
 	})
@@ -37,7 +38,7 @@ func (n *Node) Retry(ctx context.Context, name, writer string, numbers []uint64)
 			}
 		}
 		if chosen == nil {
-			return "there is no such dead letter", nil
+			return noLetter, nil
 		}
 		if len(chosen.Key) == 0 {
 			return fmt.Sprintf("table %s has no key: whether the row was written cannot be told; write it by hand and drop the letter", chosen.Table), nil
@@ -177,6 +178,18 @@ func (n *Node) forgetLetters(ctx context.Context, cfg *pipeline.Config, w *pipel
 	return cfg.Progress.Save(ctx, w.Name, &pipeline.Saved{Dropped: numbers}) // the copy
 }
 
+const noLetter = "there is no such dead letter"
+
+// anyListed reports whether one of the letters is among those that are listed: the
+// task is not stopped for others.
+func (n *Node) anyListed(ctx context.Context, d coordination.Definition, writer string, numbers []uint64) (bool, error) {
+	p, err := n.store.Progress(ctx, d.UID, writer)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(p.DeadLetters, func(l coordination.DeadLetter) bool { return slices.Contains(numbers, l.Number) }), nil
+}
+
 type letterWork func(ctx context.Context, cfg *pipeline.Config, w *pipeline.WriterConfig, held []sdk.DeadLetter, number uint64) (reason string, err error)
 
 // letters does something with dead letters, one after the other, through a claim.
@@ -190,6 +203,13 @@ func (n *Node) letters(ctx context.Context, name, writer string, numbers []uint6
 	}
 	if len(numbers) == 0 {
 		return nil, api.Errorf(api.Usage, "no dead letter named, expected numbers of `datalink task dead-letters %s`", name)
+	}
+	if known, err := n.anyListed(ctx, d, writer, numbers); err != nil || !known {
+		var out []api.Outcome
+		for _, number := range numbers {
+			out = append(out, api.Outcome{Writer: writer, Number: number, Reason: noLetter})
+		}
+		return out, err
 	}
 	var out []api.Outcome
 	err = n.maintain(ctx, name, func(ctx context.Context, cfg pipeline.Config) error {
