@@ -204,7 +204,7 @@ func TestCheckOfAKilledWritersFile(t *testing.T) {
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, q := range []string{
-		"CREATE TABLE t (a)", "INSERT INTO t SELECT randomblob(5000) FROM (VALUES (1),(2),(3),(4),(5),(6),(7),(8))",
+		"CREATE TABLE t (a)", "INSERT INTO t WITH RECURSIVE n (x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM n WHERE x < 1000) SELECT randomblob(5000) FROM n",
 		"BEGIN IMMEDIATE", "UPDATE t SET a = randomblob(5000)",
 	} {
 		_, err := db.Exec(q)
@@ -214,6 +214,9 @@ func TestCheckOfAKilledWritersFile(t *testing.T) {
 		data, err := os.ReadFile(live + end)
 		must(t, err)
 		must(t, os.WriteFile(dead+end, data, 0o600))
+		if end != "" && (len(data) < 8 || data[0] != 0xd9) {
+			t.Fatalf("the journal begins with % x: the transaction was too small to reach the disk", data[:min(8, len(data))])
+		}
 	}
 	fs, err := writer(t, Config{Path: dead}).Check(context.Background())
 	must(t, err)
