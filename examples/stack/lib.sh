@@ -20,6 +20,7 @@ usage() {
 	cat >&2 <<USAGE
 usage: $NAME.sh COMMAND [--dir D] [--port P] [-- OPTION...]
   install   put the server program in place (skipped when it is there)
+  installed exit code 0 when it is in place
   start     start a server on 127.0.0.1; options after -- go to the server
   stop      end the server that start began in this folder
   status    print its KEY=value lines; exit code 3 when it does not run
@@ -192,6 +193,9 @@ stack_main() {
 	install)
 		ensure_installed
 		say "$(server_version) is in place"
+		;;
+	installed)
+		is_installed || { say "not installed"; return 1; }
 		;;
 	start)
 		ensure_installed
