@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Shared by mysql.sh and mariadb.sh; sourced, not run. The caller sets NAME,
+# Shared by the scripts of the servers; sourced, not run. The caller sets NAME,
 # DEFAULT_PORT and the functions install_server, server_version, init_data,
-# server_command and client_command, then calls stack_main "$@".
+# server_command and client_command, then calls stack_main "$@". STOP_SIGNAL and
+# answers may be replaced.
 #
 # One server is one folder D:
 #   D/data     the data folder          D/server.log  what the server says
@@ -12,6 +13,7 @@
 set -euo pipefail
 
 STACK=${DATALINK_STACK:-/var/cache/datalink-stack}
+STOP_SIGNAL=TERM
 
 say() { printf '%s: %s\n' "$NAME" "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -24,7 +26,7 @@ usage: $NAME.sh COMMAND [--dir D] [--port P] [-- OPTION...]
   start     start a server on 127.0.0.1; options after -- go to the server
   stop      end the server that start began in this folder
   status    print its KEY=value lines; exit code 3 when it does not run
-  sql       run the client as root; SQL on stdin, options after -- go to the client
+  sql       run the client as the administrator; SQL on stdin, options after -- go to the client
   --dir D   folder of this server (default $STACK/run/$NAME-PORT)
   --port P  port (default $DEFAULT_PORT; 0 takes a free one)
 USAGE
@@ -86,6 +88,9 @@ start_time() { # start_time PID: field 22, counted after the closing bracket of 
 	printf '%s\n' "${20}"
 }
 
+# answers: whether CLIENT reaches the server.
+answers() { "${CLIENT[@]}" -e 'DO 1'; }
+
 # load_pid sets PID, PORT and SOCKET from D/pid; false when that process is gone.
 load_pid() {
 	local began
@@ -146,7 +151,7 @@ start_locked() {
 	for _ in $(seq 600); do
 		load_pid || { tail -20 "$DIR/server.log" >&2; rm -f "$DIR/pid"; die "the server ended while starting; see $DIR/server.log"; }
 		client_command
-		if "${CLIENT[@]}" -e 'DO 1' >/dev/null 2>&1; then
+		if answers >/dev/null 2>&1; then
 			print_facts
 			return
 		fi
@@ -159,12 +164,12 @@ start_locked() {
 stop_locked() {
 	load_pid || { say "not running in $DIR"; rm -f "$DIR/pid"; return 0; }
 	local _
-	kill -TERM "$PID"
+	kill "-$STOP_SIGNAL" "$PID"
 	for _ in $(seq 600); do
 		load_pid || { rm -f "$DIR/pid"; return 0; }
 		sleep 0.1
 	done
-	say "pid $PID did not end within 60 s of SIGTERM: SIGKILL"
+	say "pid $PID did not end within 60 s of SIG$STOP_SIGNAL: SIGKILL"
 	kill -KILL "$PID"
 	while load_pid; do sleep 0.1; done
 	rm -f "$DIR/pid"
