@@ -102,7 +102,11 @@ load_pid() {
 print_facts() {
 	printf 'host=127.0.0.1\nport=%s\nsocket=%q\npid=%s\ndatadir=%q\nversion=%s\n' \
 		"$PORT" "$SOCKET" "$PID" "$DIR/data" "$(server_version)"
+	more_facts
 }
+
+# more_facts may be replaced: what else a server's facts are.
+more_facts() { :; }
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
@@ -140,7 +144,8 @@ start_locked() {
 	fi
 	# What a killed server left: its pid in there may be a zombie or another process by now.
 	rm -f "$SOCKET" "$SOCKET.lock"
-	server_command
+	server_command "$@"
+	[ -z "${OWN_OPTIONS:-}" ] || set --
 	# Its own session: a Ctrl-C in the terminal of the caller is not meant for it.
 	setsid "${SERVER[@]}" "$@" </dev/null >>"$DIR/server.log" 2>&1 9>&- &
 	PID=$!
