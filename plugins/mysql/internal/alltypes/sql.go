@@ -68,8 +68,12 @@ func (c *Column) expression() string {
 	case Number:
 		return "CAST(" + c.Name + " + 0 AS CHAR)"
 	case Float:
-		// The server prints six digits of a FLOAT, and all of a DOUBLE.
-		return "CONCAT(CAST(" + c.Name + " AS DOUBLE))"
+		// The server prints six digits of a FLOAT, and all of a DOUBLE; what CAST
+		// gives is cut to 22 characters.
+		if c.Type == "DOUBLE" {
+			return "CONCAT(" + c.Name + ")"
+		}
+		return "CAST(CAST(" + c.Name + " AS DOUBLE) AS CHAR)"
 	case Text:
 		return "CONVERT(" + c.Name + " USING utf8mb4)"
 	case Raw:
