@@ -9,17 +9,22 @@ import (
 
 // SchemaOf returns the schema that rows of a table with that definition have.
 func SchemaOf(def *schema.Table, opt Options) (*batch.Schema, error) {
+	l, err := NewLayout(mapTable(def, opt), def, opt)
+	if err != nil {
+		return nil, err
+	}
+	return l.Schema, nil
+}
+
+// mapTable is the table map of a table with that definition.
+func mapTable(def *schema.Table, opt Options) *TableMap {
 	tm := &TableMap{Database: def.Database, Table: def.Name, HasNames: true}
 	for i := range def.Columns {
 		if c := &def.Columns[i]; !c.Functional {
 			tm.Columns = append(tm.Columns, mapOf(c, opt.Format.MariaDB))
 		}
 	}
-	l, err := NewLayout(tm, def, opt)
-	if err != nil {
-		return nil, err
-	}
-	return l.Schema, nil
+	return tm
 }
 
 // ColumnOf returns a column as rows have it.
