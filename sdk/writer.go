@@ -48,6 +48,11 @@ type Constraints struct {
 	ForeignKeys []batch.ForeignKey
 	Referenced  bool // rows of other tables refer to this one: a key change is UPDATE … SET key
 	OneLane     bool // the table cannot be split among lanes
+	// Unordered says that the target cannot compare keys in the source's order, so
+	// that it cannot tell which of its rows lie in a range: Reconcile then comes
+	// once, without bounds, at the end of the table's snapshot, or not at all where
+	// that has more keys than can be kept.
+	Unordered bool
 	// Collated are columns that the target compares otherwise than byte by byte
 	// although the schema does not say so.
 	Collated []int

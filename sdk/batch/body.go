@@ -56,12 +56,18 @@ func (c *Change) SetOldTable(namespace, table string) {
 }
 
 // KeyRange is the body of a Range event: the rows of a snapshot chunk that precede
-// it, all with lo < key <= hi, are exactly those of the source between the two
+// it in its transaction, all with lo < key <= hi in the source's order, and the
+// rows with the keys of Kept are exactly those of the source between the two
 // positions. Lo or Hi are empty at the table's ends; both are key bytes.
+//
+// The chunk with an empty Lo comes first and the one with Last comes last. Keys and
+// Kept may hold keys outside of the range and of rows that are gone.
 type KeyRange struct {
 	Lo, Hi    []byte
-	Low, High []byte // positions, the reader's own bytes
-	Last      bool   // the table's last chunk
+	Low, High []byte   // positions, the reader's own bytes
+	Last      bool     // the table's last chunk
+	Keys      [][]byte // of the chunk's rows, for a receiver that saw but a part of them
+	Kept      [][]byte // of rows that the stream changed meanwhile: they are not among the chunk's rows
 }
 
 // StateItem is the body of a State event: one keyed, versioned item of reader
@@ -159,12 +165,20 @@ func appendRange(dst []byte, r *KeyRange) []byte {
 	for _, b := range [][]byte{r.Lo, r.Hi, r.Low, r.High} {
 		dst = appendBytes(dst, b)
 	}
-	return appendBool(dst, r.Last)
+	dst = appendBool(dst, r.Last)
+	for _, list := range [][][]byte{r.Keys, r.Kept} {
+		dst = binary.AppendUvarint(dst, uint64(len(list)))
+		for _, k := range list {
+			dst = appendBytes(dst, k)
+		}
+	}
+	return dst
 }
 
 func decodeRange(data []byte) (*KeyRange, error) {
-	c := newCursor("range", data, 0)
+	c := newCursor("range", data, DefaultBlock)
 	r := &KeyRange{Lo: c.bytes("lo"), Hi: c.bytes("hi"), Low: c.bytes("low"), High: c.bytes("high"), Last: c.bool("last")}
+	r.Keys, r.Kept = c.list("keys"), c.list("kept keys")
 	c.end()
 	if c.err != nil {
 		return nil, c.err

@@ -146,6 +146,18 @@ func (c *cursor) strings(field string) []string {
 	return v
 }
 
+func (c *cursor) list(field string) [][]byte {
+	n := c.count(field, 1, unsafe.Sizeof([]byte(nil)))
+	if n == 0 {
+		return nil
+	}
+	v := make([][]byte, n)
+	for i := range v {
+		v[i] = c.bytes(field)
+	}
+	return v
+}
+
 func (c *cursor) places(field string, limit int) []int {
 	n := c.count(field, 1, unsafe.Sizeof(0))
 	if n == 0 {

@@ -121,7 +121,7 @@ func renderBody(e *Event) (any, error) {
 		}
 		return doc{
 			"lo": hex.EncodeToString(r.Lo), "hi": hex.EncodeToString(r.Hi), "low": hex.EncodeToString(r.Low), "high": hex.EncodeToString(r.High),
-			"last": r.Last,
+			"last": r.Last, "keys": hexes(r.Keys), "kept": hexes(r.Kept),
 		}, nil
 	case State:
 		s, err := e.StateItem()
@@ -136,6 +136,14 @@ func renderBody(e *Event) (any, error) {
 		return string(e.Body()), nil
 	}
 	return nil, nil
+}
+
+func hexes(v [][]byte) []any {
+	out := []any{}
+	for _, b := range v {
+		out = append(out, hex.EncodeToString(b))
+	}
+	return out
 }
 
 func places(v []int) []any {

@@ -107,6 +107,17 @@ func (b *Builder) EndRow() error {
 	return b.err
 }
 
+// LastKeys returns the key bytes of the row that EndRow closed last, and its old
+// ones where an update changed them. They are valid until the next row; a row
+// without a key leaves those of an earlier one.
+func (b *Builder) LastKeys() (key, old []byte) {
+	key = b.keyBuf[0]
+	if b.buf[b.event+1]&eventOldKey != 0 {
+		old = b.keyBuf[1]
+	}
+	return key, old
+}
+
 // DropRow forgets the open row, as if BeginRow had not been called.
 func (b *Builder) DropRow() {
 	if !b.inRow {

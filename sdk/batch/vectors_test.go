@@ -269,7 +269,7 @@ func vectors() []vector {
 			check(t, b.Origin("0190-task"))
 			check(t, b.StateItem(&StateItem{Key: "schema/shop.wide", Version: 300, Value: []byte{1, 2}}))
 			check(t, b.StateItem(&StateItem{Key: "chunk", Version: 1, Deleted: true}))
-			check(t, b.KeyRange(wide, &KeyRange{Hi: []byte("\x01k\x05\x00"), Low: []byte("p1"), High: []byte("p2")}))
+			check(t, b.KeyRange(wide, &KeyRange{Hi: []byte("\x01k\x05\x00"), Low: []byte("p1"), High: []byte("p2"), Keys: [][]byte{{1}, {}}, Kept: [][]byte{{2, 3}}}))
 			check(t, b.KeyRange(keyless, &KeyRange{Last: true}))
 			for k := DDLCreateTable; k <= DDLOther; k++ {
 				c := &Change{Kind: k, Namespace: "shop", Table: "t", Statement: "ALTER …", Default: "shop"}

@@ -39,8 +39,10 @@ func (d *dispatcher) barrier(q *request, i, at int) error {
 		}
 		x.plan = p
 		if x.ev.Kind == batch.Range {
-			d.see(&x, p)
-			g.seen = x.group.seen
+			if ok, err := d.reconcile(&x, p); err != nil || !ok {
+				return err
+			}
+			g.seen, g.whole = x.group.seen, x.group.whole
 		}
 	}
 	x.group = g

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -51,6 +50,7 @@ type dispatcher struct {
 	coversAny bool
 	real      bool              // the transaction is more than a sign of life
 	moved     map[string][]byte // rows that the transaction has moved, by table and new key
+	partial   bool              // part of the transaction was not seen, or was skipped
 }
 
 // reset forgets where the stream is: the next request is one that was sent
@@ -279,8 +279,14 @@ func (d *dispatcher) event(q *request, i, at int) error {
 				return err
 			}
 			x.plan = p
-			if p.table.read || kind == batch.Read || kind == batch.Range {
-				d.see(x, p)
+			switch {
+			case kind == batch.Range:
+				if ok, err := d.reconcile(x, p); err != nil || !ok {
+					l.unstage()
+					return err
+				}
+			case p.table.read || kind == batch.Read:
+				d.see(&x.ev, p)
 			}
 			if len(x.ev.OldKey) > 0 && splits(p, &x.ev) {
 				x.parts = partBoth
@@ -326,19 +332,4 @@ func (d *dispatcher) commitStage(l *lane, x *item, q *request, i, at int) {
 	d.records++
 	d.size += x.ev.Size()
 	x.cut, l.cut = l.cut, false
-}
-
-// see collects the keys of snapshot rows, and of what changes beside them, for
-// the range that ends them.
-func (d *dispatcher) see(x *item, p *plan) {
-	t := p.table
-	if x.ev.Kind == batch.Range {
-		x.group = &group{seen: map[string][][]byte{t.name: t.seen}}
-		t.seen, t.read = nil, false
-		return
-	}
-	t.read = true
-	if len(x.ev.Key) > 0 && x.ev.Kind != batch.Delete && len(t.seen) < d.run.cfg.Seen {
-		t.seen = append(t.seen, bytes.Clone(x.ev.Key))
-	}
 }

@@ -125,7 +125,7 @@ func (d *dispatcher) begins(t *batch.Tx) {
 		}
 	}
 	d.stood, d.records, d.size = false, 0, 0
-	d.open, d.next = true, t.Ordinal
+	d.open, d.next, d.partial = true, t.Ordinal, !t.Begins
 	if t.Begins {
 		clear(d.moved)
 		return
@@ -196,9 +196,11 @@ func (d *dispatcher) covers(q *request, t *batch.Tx) error {
 func (d *dispatcher) skips(l *lane, q *request, i int, ordinal uint64) bool {
 	if d.coversAny && ordinal < l.covered {
 		d.skipped++
+		d.partial = true
 		return true
 	}
 	if l.resume.covers(q.seq, i, ordinal) {
+		d.partial = true
 		if !l.resume.passed(q.seq, i) {
 			l.lastTx = d.txID
 		}

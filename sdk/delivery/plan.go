@@ -15,7 +15,11 @@ type table struct {
 	refs []ref // columns that foreign keys of other tables refer to
 	seen [][]byte
 	read bool // rows of a snapshot range were seen
-	last *plan
+	over bool // more than seen may hold
+
+	joined  [][]byte // keys of the ranges so far, where they become one
+	joining bool     // none of them was missed
+	last    *plan
 }
 
 // ref is the referenced side of a foreign key.

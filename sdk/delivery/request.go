@@ -150,4 +150,5 @@ type group struct {
 	arrived int
 	done    bool
 	seen    map[string][][]byte
+	whole   *batch.KeyRange // takes the place of that of the event
 }

@@ -109,6 +109,9 @@ func (s *segments) add(it *item, n int) error {
 		c := sdk.Change{Op: sdk.Reconcile, Kind: ev.Kind, Schema: ev.Schema, Range: r, Version: st.version}
 		if it.group != nil {
 			c.Seen = it.group.seen[p.table.name]
+			if it.group.whole != nil {
+				c.Range = it.group.whole
+			}
 		}
 		s.barrier(c, n)
 		return nil

@@ -28,7 +28,7 @@ func (d *dispatcher) spread(q *request, i, at int) error {
 		return err
 	}
 	if p.table.read || ev.Kind == batch.Read {
-		d.see(&item{ev: *ev}, p)
+		d.see(ev, p)
 	}
 	l := d.laneOf(p, ev.Key)
 	if len(ev.OldKey) == 0 {
@@ -138,8 +138,13 @@ func (d *dispatcher) unitEvent(q *request, i, at int) error {
 		return err
 	}
 	x.plan, x.stays = p, d.track(&x.ev)
-	if p.table.read || x.ev.Kind == batch.Read || x.ev.Kind == batch.Range {
-		d.see(&x, p)
+	switch {
+	case x.ev.Kind == batch.Range:
+		if ok, err := d.reconcile(&x, p); err != nil || !ok {
+			return err
+		}
+	case p.table.read || x.ev.Kind == batch.Read:
+		d.see(&x.ev, p)
 	}
 	if !x.ev.Kind.IsRow() {
 		if !d.skips(r.lanes[0], q, i, x.ordinal) {

@@ -264,6 +264,8 @@ def body(kind, data):
     elif kind == "range":
         out = {f: c.bytes().hex() for f in ("lo", "hi", "low", "high")}
         out["last"] = c.bool()
+        for f in ("keys", "kept"):
+            out[f] = [k.hex() for k in c.list(c.bytes)]
     elif kind == "heartbeat":
         out = c.varint()
     elif kind == "origin":

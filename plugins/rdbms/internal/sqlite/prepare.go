@@ -273,6 +273,7 @@ func constraints(s *batch.Schema, t *table) sdk.Constraints {
 			cons.Uniques = append(cons.Uniques, ix)
 		}
 	}
+	cons.Unordered = slices.ContainsFunc(s.Key, func(k int) bool { return !ordered(&s.Columns[k]) })
 	return cons
 }
 

@@ -1,0 +1,117 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/conformance/reference"
+	"github.com/datalink-go/datalink/sdk/delivery"
+)
+
+// A chunk whose rows came before the writer was there, keys that the stream
+// changed meanwhile, and a target that cannot compare bounds.
+func TestRangesOfChunks(t *testing.T) {
+	key := func(n int) []byte { return []byte{byte(n), 0, 0, 0} }
+	for _, c := range []struct {
+		name      string
+		unordered bool
+		begins    bool // the chunk's transaction is seen from its beginning
+		keys      []int
+		kept      []int
+		lo        int
+		want      string
+	}{
+		{"seen from the beginning", false, true, []int{1, 2, 3}, nil, 0, "[1 2]"}, // 3 was left out on the way
+		{"seen in part", false, false, []int{1, 2, 3}, nil, 0, "[1 2 3]"},
+		{"changed meanwhile", false, true, []int{1, 2}, []int{3}, 0, "[1 2 3]"},
+		{"joined", true, true, []int{1, 2}, nil, 0, "[1 2]"},
+		{"joined without the first", true, true, []int{1, 2}, nil, 1, "[1 2 3 9]"},
+	} {
+		for lanes := range int32(3) {
+			t.Run(fmt.Sprintf("%s, %d lanes", c.name, lanes), func(t *testing.T) {
+				s, sc := newSource(t), keyed(1, "t")
+				s.tx(nil, s.insert(sc, 9, "old", "x"), s.insert(sc, 3, "old", "x"))
+				r := &batch.KeyRange{Last: true, Hi: key(9)}
+				if c.lo > 0 {
+					r.Lo = key(c.lo - 1)
+				}
+				for _, k := range c.keys {
+					r.Keys = append(r.Keys, key(k))
+				}
+				for _, k := range c.kept {
+					r.Kept = append(r.Kept, key(k))
+				}
+				s.tx(nil, s.row(batch.Read, sc, nil, vals(1, "a", "x")), s.row(batch.Read, sc, nil, vals(2, "b", "x")),
+					func() { s.must(s.b.KeyRange(sc, r)) })
+				q := s.block()
+				q.Lanes = nil
+				if !c.begins {
+					q.Block = cutBegin(t, q.Block)
+				}
+				db := reference.NewDatabase()
+				ex := execution()
+				ex.Lanes = lanes
+				if _, err := deliver(t, unordered{reference.NewTransactional(db), c.unordered}, delivery.Config{}, ex, q); err != nil {
+					t.Fatal(err)
+				}
+				var got []int
+				for _, row := range db.Rows("t") {
+					var n int
+					if _, err := fmt.Sscanf(row, "id=%02d", &n); err != nil {
+						t.Fatal(row, err)
+					}
+					got = append(got, n)
+				}
+				slices.Sort(got)
+				if fmt.Sprint(got) != c.want {
+					t.Errorf("rows %v, want %s (%v)", got, c.want, db.Rows("t"))
+				}
+			})
+		}
+	}
+}
+
+type unordered struct {
+	*reference.Transactional
+	is bool
+}
+
+func (u unordered) Prepare(ctx context.Context, s *batch.Schema) (sdk.Constraints, error) {
+	c, err := u.Transactional.Prepare(ctx, s)
+	c.Unordered = u.is
+	return c, err
+}
+
+// cutBegin makes the last transaction of a block one that began before.
+func cutBegin(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b batch.Block
+	if err := b.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	out := batch.NewBuilder(batch.Limits{})
+	var e batch.Event
+	for n, tx := range b.Txs {
+		for i := tx.First; i < tx.First+tx.Count; i++ {
+			if err := b.Event(i, &e); err != nil {
+				t.Fatal(err)
+			}
+			if err := out.CopyEvent(&e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n == len(b.Txs)-1 {
+			tx.Begins, tx.Start = false, b.Txs[n-1].End
+		}
+		out.AppendTx(tx)
+	}
+	block, err := out.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return block
+}
