@@ -8,4 +8,6 @@ type Switches struct {
 	ClaimOff bool // the claim number is not compared
 	BatchOff bool // the batch number is not compared
 	StoreOff bool // store and task uid are not compared
+	LocksOff bool // sessions take no locks, so that a claim ends nobody
+	CountOff bool // the count of rows that the fence matched is not looked at
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // FromEnv returns the switches that DATALINK_SWITCH names, a comma-separated
-// list of epoch-off, claim-off, batchno-off and store-off. Other names belong
+// list of epoch-off, claim-off, batchno-off, store-off, locks-off and count-off. Other names belong
 // to other components.
 func FromEnv() Switches {
 	var s Switches
@@ -23,6 +23,10 @@ func FromEnv() Switches {
 			s.BatchOff = true
 		case "store-off":
 			s.StoreOff = true
+		case "locks-off":
+			s.LocksOff = true
+		case "count-off":
+			s.CountOff = true
 		}
 	}
 	if s != (Switches{}) {
