@@ -133,7 +133,7 @@ func (d *decoder) builtin(tr *Transform) {
 		if !d.fields(n, path, "to", "columns") {
 			return
 		}
-		r.To, _ = d.text(n, path, "to", "a table name, in which {schema} and {table} stand for the old ones")
+		r.To, _ = d.text(n, path, "to", wantsTarget)
 		r.Rename = d.table(n, path, "columns", "a mapping of old to new column names")
 		if r.To == "" && len(r.Rename) == 0 {
 			d.add(n.place, path, "nothing to rename", "", "to, columns or both")
@@ -144,12 +144,59 @@ func (d *decoder) builtin(tr *Transform) {
 		}
 		r.Include = d.texts(n, path, "include", "column names")
 		r.Exclude = d.texts(n, path, "exclude", "column names")
-		r.Set = d.table(n, path, "set", "a mapping of new column names to texts")
+		r.Set = d.added(n, path)
 	default:
 		return
 	}
 	d.rule(n, path, r)
 	tr.Rules = tr.Tables.rules(r)
+}
+
+const wantsTarget = "a table name, in which {schema} and {table} stand for the old ones"
+
+// added reads the columns that a mapping adds: a text, or value, expr, type, key.
+func (d *decoder) added(n *node, path string) map[string]mapping.Column {
+	k := n.get("set")
+	if k == nil {
+		return nil
+	}
+	path = under(path, "set")
+	if k.value.kind != mapKind {
+		d.wrong(k.value, path, "a mapping of new column names to texts, or to value, expr, type and key")
+		return nil
+	}
+	out := map[string]mapping.Column{}
+	for _, e := range k.value.keys {
+		at := under(path, e.name)
+		if v, ok := e.value.scalar(); ok {
+			out[e.name] = mapping.Column{Value: v, Type: map[kind]string{boolKind: "bool", intKind: "int64", floatKind: "float64"}[e.value.kind]}
+			continue
+		}
+		if !d.fields(e.value, at, "value", "expr", "type", "key") {
+			continue
+		}
+		var c mapping.Column
+		if k := e.value.get("value"); k != nil {
+			var ok bool
+			if c.Value, ok = k.value.scalar(); !ok {
+				d.wrong(k.value, under(at, "value"), "a text or number; {schema}, {table} and {1} stand for parts of the table's name")
+			}
+		}
+		c.Expr, _ = d.text(e.value, at, "expr", "an expression over the columns")
+		c.Type, _ = d.text(e.value, at, "type", "a type such as int64, decimal(12,2) or string(40)")
+		if k := e.value.get("key"); k != nil {
+			if k.value.kind != boolKind {
+				d.wrong(k.value, under(at, "key"), "true or false")
+			}
+			c.Key = k.value.text == "true"
+		}
+		if c.Value == "" && c.Expr == "" {
+			d.add(e.value.place, at, "nothing gives the column a value", "", "value or expr")
+			continue
+		}
+		out[e.name] = c
+	}
+	return out
 }
 
 // rule reports what the mapping package finds wrong with a rule.
@@ -217,21 +264,24 @@ func (d *decoder) mappings(n *node, path string, t *Task, w *Writer) {
 	seen := map[string]Place{}
 	for i, e := range k.value.list {
 		at := item(path, i)
-		if !d.fields(e, at, "from", "to", "columns", "filter", "set", "writePriority") {
+		if !d.fields(e, at, "from", "to", "columns", "filter", "set", "case", "writePriority") {
 			continue
 		}
-		r := mapping.Rule{Set: d.table(e, at, "set", "a mapping of new column names to texts")}
+		r := mapping.Rule{Set: d.added(e, at)}
 		d.need(e, at, "from", `a table such as "shop.orders", or a pattern`)
 		var place Place
 		r.From, place = d.text(e, at, "from", `a table such as "shop.orders", or a pattern`)
-		if was, twice := seen[r.From]; twice && r.From != "" {
-			d.add(place, under(at, "from"), "mapping is there twice", strconv.Quote(r.From), fmt.Sprintf("one mapping a table (also in line %d)", was.Line))
-		}
-		seen[r.From] = place
 		if names {
 			d.reach(e.get("from"), under(at, "from"), t.Sources())
 		}
-		r.To, _ = d.text(e, at, "to", "a table name, in which {schema} and {table} stand for the old ones")
+		r.To, _ = d.text(e, at, "to", wantsTarget)
+		if was, twice := seen[r.From+"\x00"+r.To]; twice && r.From != "" {
+			d.add(place, under(at, "from"), "mapping is there twice", strconv.Quote(r.From), fmt.Sprintf("another target than the mapping of line %d has", was.Line))
+		}
+		seen[r.From+"\x00"+r.To] = place
+		if c := d.oneOf(e, at, "case", "keep", string(mapping.LowerCase), string(mapping.UpperCase)); c != "keep" {
+			r.Case = mapping.Case(c)
+		}
 		r.Filter, _ = d.text(e, at, "filter", "an expression over the columns")
 		if c := e.get("columns"); c != nil && d.fields(c.value, under(at, "columns"), "include", "exclude", "rename") {
 			in := under(at, "columns")

@@ -1,14 +1,12 @@
 package config
 
 import (
-	"path"
 	"strings"
 
 	"github.com/datalink-go/datalink/host/mapping"
 )
 
-// Patterns select tables: schema.table with * and ? as in a shell, those that
-// begin with ! leave out. A list without any positive one begins with all tables.
+// Patterns select tables, see mapping.Pattern; those that begin with ! leave out. A list without any positive one begins with all tables.
 type Patterns []string
 
 // Match reports whether the table is selected.
@@ -16,16 +14,26 @@ func (ps Patterns) Match(name string) bool {
 	in, positive := false, false
 	for _, p := range ps {
 		if not, ok := strings.CutPrefix(p, "!"); ok {
-			if hit, _ := path.Match(not, name); hit {
+			if matches(not, name) {
 				return false
 			}
 			continue
 		}
 		positive = true
-		hit, _ := path.Match(p, name)
-		in = in || hit
+		in = in || matches(p, name)
 	}
 	return in || !positive
+}
+
+// matches reports whether a pattern selects a table. Patterns were checked when the
+// task was read.
+func matches(pattern, name string) bool {
+	p, err := mapping.ParsePattern(pattern)
+	if err != nil {
+		return false
+	}
+	_, ok := p.Match(name)
+	return ok
 }
 
 // oneSchema reports whether all selected tables are of one schema.
@@ -46,6 +54,9 @@ func (ps Patterns) oneSchema() bool {
 
 // reach reports whether some table could match both the pattern and ps.
 func (ps Patterns) reach(pattern string) bool {
+	if strings.HasPrefix(pattern, "/") {
+		return true // what a regular expression could match is not worked out
+	}
 	if !strings.ContainsAny(pattern, `*?[\`) {
 		return ps.Match(pattern)
 	}
@@ -66,7 +77,7 @@ func (ps Patterns) reach(pattern string) bool {
 // classes it says yes.
 func overlap(a, b string) bool {
 	switch {
-	case strings.ContainsAny(a+b, `[\`):
+	case strings.ContainsAny(a+b, `[\`) || strings.HasPrefix(a, "/"):
 		return true
 	case a == "" && b == "":
 		return true

@@ -65,6 +65,15 @@ func (n *node) describe() string {
 	return n.text
 }
 
+// scalar returns a text, number or truth value as text.
+func (n *node) scalar() (string, bool) {
+	switch n.kind {
+	case boolKind, intKind, floatKind, textKind:
+		return n.text, true
+	}
+	return "", false
+}
+
 func shorten(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:57]) + "…"

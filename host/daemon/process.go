@@ -73,10 +73,15 @@ func (c *connectors) process(ctx context.Context, conn config.Connector, role ma
 		}
 	}}
 	sup := supervisor.NewPlugin(c.s.launcher, cfg, supervisor.Setup{Config: secrets.JSON(), LogLevel: c.s.level, FailPoints: c.s.failPoints(instance)}, opts,
-		func(ctx context.Context, cl *supervisor.Client, _ *wire.ConfigureReply) error {
+		func(ctx context.Context, cl *supervisor.Client, is *wire.ConfigureReply) error {
 			if first {
 				if err := c.checked(ctx, cl.Check, p, cl.Manifest(), role, conn, instance, secrets); err != nil {
 					return err
+				}
+				if is.Level != "" || len(is.Capabilities) > 0 { // of this configuration; older plugins do not say
+					f := c.facets[instance]
+					f.Capabilities = is.Capabilities
+					c.facets[instance] = f
 				}
 				first = false
 			}

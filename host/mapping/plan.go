@@ -10,68 +10,127 @@ import (
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
-// plan is what to do with the rows of one schema.
+// plan is what to do with the rows of one schema for one target table, or for
+// those that a rule makes of it by values of the row.
 type plan struct {
 	rule   *rule
 	in     *batch.Schema
 	out    *batch.Schema
+	place  []int    // of each column of in within out, -1 = left out
 	keep   []int    // columns of in that stay, in order
-	added  []string // values of the columns that follow
-	whole  bool     // rows are copied as bytes
-	filter []int    // columns of in that the filter reads
+	first  []*added // added columns before those of in: the key's
+	last   []*added // and after them
+	texts  map[*added]string
+	whole  bool  // rows are copied as bytes
+	filter []int // columns of in that the filter reads
+	reads  map[*added][]int
+	// shared: other tables, or other rows of this one, go elsewhere or come from
+	// there, so that what concerns the whole table cannot be passed on.
+	shared bool
+	routes map[string]*batch.Schema // by target name, where rows decide
 }
 
 func newPlan(r *rule, naming Naming, s *batch.Schema) (*plan, error) {
-	p := &plan{rule: r, in: s}
+	p := &plan{rule: r, in: s, texts: map[*added]string{}, reads: map[*added][]int{}}
 	out := s.Clone()
-	out.Namespace, out.Table = r.target(s, naming)
-	place := make([]int, len(s.Columns))
-	out.Columns = nil
-	for i, c := range s.Columns {
-		place[i] = -1
-		if !r.keep(c.Name) {
-			continue
-		}
-		place[i] = len(p.keep)
-		p.keep = append(p.keep, i)
-		c := s.Columns[i]
-		if r != nil && r.Rename[c.Name] != "" {
-			c.Name = r.Rename[c.Name]
-		}
-		out.Columns = append(out.Columns, c)
-	}
-	if err := p.check(place); err != nil {
+	var err error
+	if out.Namespace, out.Table, err = r.target(s, naming, nil); err != nil {
 		return nil, err
 	}
 	if r != nil {
-		for _, name := range slices.Sorted(maps.Keys(r.Set)) {
-			out.Columns = append(out.Columns, batch.Column{Name: name, Type: batch.String, Native: "text"})
-			p.added = append(p.added, r.Set[name])
+		p.shared = r.sharing()
+		if r.to.byRow() {
+			p.routes = map[string]*batch.Schema{}
+		}
+		if err := p.add(); err != nil {
+			return nil, err
 		}
 	}
-	out.Key, _ = move(s.Key, place)
-	out.Uniques = nil
+	out.Columns = nil
+	for _, a := range p.first {
+		out.Columns = append(out.Columns, a.layout)
+	}
+	p.place = make([]int, len(s.Columns))
+	for i, c := range s.Columns {
+		p.place[i] = -1
+		if !r.keep(c.Name) {
+			continue
+		}
+		p.place[i] = len(out.Columns)
+		p.keep = append(p.keep, i)
+		c.Name = r.column(c.Name)
+		out.Columns = append(out.Columns, c)
+	}
+	for _, a := range p.last {
+		out.Columns = append(out.Columns, a.layout)
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	p.constraints(out)
+	p.whole = len(p.keep) == len(s.Columns) && len(p.first)+len(p.last) == 0 && p.routes == nil
+	p.out = out
+	return p, p.unique()
+}
+
+// add resolves the columns that the rule adds.
+func (p *plan) add() error {
+	captures, _ := p.rule.match(p.in.Name())
+	for _, a := range p.rule.added {
+		if a.Key {
+			p.first = append(p.first, a)
+		} else {
+			p.last = append(p.last, a)
+		}
+		if a.value != nil {
+			text, err := a.value.fill(p.in, captures, nil)
+			if err != nil {
+				return err
+			}
+			p.texts[a] = text
+			continue
+		}
+		at, err := p.columns(fmt.Sprintf("column %s, expr %q,", a.name, a.Expr), a.columns)
+		if err != nil {
+			return err
+		}
+		p.reads[a] = at
+	}
+	return nil
+}
+
+// constraints moves key, unique and foreign keys to where their columns are now.
+func (p *plan) constraints(out *batch.Schema) {
+	s := p.in
+	key, _ := move(s.Key, p.place)
+	out.Key = nil
+	if len(s.Key) > 0 {
+		for i := range p.first {
+			out.Key = append(out.Key, i)
+		}
+		out.Key = append(out.Key, key...)
+	}
+	out.Uniques, out.ForeignKeys = nil, nil
+	if p.shared {
+		return // values that are unique in one table may be in two that were merged
+	}
 	for _, u := range s.Uniques {
-		if cols, ok := move(u.Columns, place); ok {
+		if cols, ok := move(u.Columns, p.place); ok {
 			out.Uniques = append(out.Uniques, batch.Index{Name: u.Name, Columns: cols})
 		}
 	}
-	out.ForeignKeys = nil
 	for _, f := range s.ForeignKeys {
-		if cols, ok := move(f.Columns, place); ok {
+		if cols, ok := move(f.Columns, p.place); ok {
 			f.Columns = cols
 			out.ForeignKeys = append(out.ForeignKeys, f)
 		}
 	}
-	p.whole = len(p.keep) == len(s.Columns) && len(p.added) == 0
-	p.out = out
-	return p, p.unique()
 }
 
 func move(cols, place []int) ([]int, bool) {
 	out := make([]int, 0, len(cols))
 	for _, c := range cols {
-		if place[c] < 0 {
+		if c >= len(place) || place[c] < 0 {
 			return nil, false
 		}
 		out = append(out, place[c])
@@ -81,13 +140,13 @@ func move(cols, place []int) ([]int, bool) {
 
 // check reports columns that a rule names and the table lacks, and key columns
 // that it leaves out.
-func (p *plan) check(place []int) error {
+func (p *plan) check() error {
 	r, s := p.rule, p.in
 	if r == nil {
 		return nil
 	}
 	for _, k := range s.Key {
-		if place[k] < 0 {
+		if p.place[k] < 0 {
 			return sdk.Faultf(sdk.CodeInvalidConfig, "mapping of %s leaves out the key column %s", s.Name(), s.Columns[k].Name).
 				Suggest("keep all of the key: %s", columnNames(s, s.Key))
 		}
@@ -95,27 +154,34 @@ func (p *plan) check(place []int) error {
 	named := append(slices.Clone(r.Include), r.Exclude...)
 	named = append(named, slices.Collect(maps.Keys(r.Rename))...)
 	slices.Sort(named)
-	for _, n := range named {
-		if s.Column(n) < 0 {
-			return p.missing("mapping", n)
+	if _, err := p.columns("mapping", named); err != nil {
+		return err
+	}
+	if r.to != nil {
+		if _, err := p.columns(fmt.Sprintf("name %q", r.To), r.to.columns()); err != nil {
+			return err
 		}
 	}
-	for _, n := range r.columns {
-		i := s.Column(n)
-		if i < 0 {
-			return p.missing(fmt.Sprintf("filter %q", r.Filter), n)
-		}
-		p.filter = append(p.filter, i)
-	}
-	return nil
+	var err error
+	p.filter, err = p.columns(fmt.Sprintf("filter %q", r.Filter), r.columns)
+	return err
 }
 
-func (p *plan) missing(what, column string) error {
-	all := make([]int, len(p.in.Columns))
-	for i := range all {
-		all[i] = i
+// columns finds the places of columns that something names.
+func (p *plan) columns(what string, names []string) ([]int, error) {
+	var at []int
+	for _, n := range names {
+		i := p.in.Column(n)
+		if i < 0 {
+			all := make([]int, len(p.in.Columns))
+			for i := range all {
+				all[i] = i
+			}
+			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "%s names the column %q, table %s has: %s", what, n, p.in.Name(), columnNames(p.in, all))
+		}
+		at = append(at, i)
 	}
-	return sdk.Faultf(sdk.CodeInvalidConfig, "%s names the column %q, table %s has: %s", what, column, p.in.Name(), columnNames(p.in, all))
+	return at, nil
 }
 
 func (p *plan) unique() error {
@@ -139,42 +205,13 @@ func columnNames(s *batch.Schema, cols []int) string {
 
 // changes reports whether the plan does anything.
 func (p *plan) changes() bool {
-	return !p.whole || p.rule != nil && p.rule.program != nil || p.out.Name() != p.in.Name() || p.out.Namespace != p.in.Namespace ||
-		p.rule != nil && len(p.rule.Rename) > 0
-}
-
-// emit appends the row as kind, with the images the kind has.
-func (p *plan) emit(out *batch.Builder, e *batch.Event, kind batch.Kind, vals *[2][]batch.Value) error {
-	if p.whole && kind == e.Kind {
-		c := *e
-		c.Schema = p.out
-		return out.CopyEvent(&c)
+	if !p.whole || p.shared || p.out.Name() != p.in.Name() || p.out.Namespace != p.in.Namespace || p.rule != nil && p.rule.program != nil {
+		return true
 	}
-	out.SetOrdinal(e.Ordinal)
-	if err := out.BeginRow(kind, p.out); err != nil {
-		return err
+	for i := range p.in.Columns {
+		if p.in.Columns[i].Name != p.out.Columns[i].Name {
+			return true
+		}
 	}
-	for side, im := range []batch.Image{e.Before, e.After} {
-		if im.IsZero() || side == 1 && kind == batch.Delete || side == 0 && kind == batch.Insert {
-			continue
-		}
-		v, err := im.Values(vals[side])
-		if err != nil {
-			out.DropRow()
-			return err
-		}
-		vals[side] = v
-		out.BeginImage(batch.Side(side))
-		for _, i := range p.keep {
-			out.PutValue(&v[i])
-		}
-		for _, text := range p.added {
-			out.PutString(text)
-		}
-		out.EndImage()
-	}
-	if err := out.EndRow(); err != nil {
-		return fmt.Errorf("map a row of %s: %w", p.in.Name(), err)
-	}
-	return nil
+	return false
 }

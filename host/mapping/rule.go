@@ -2,7 +2,7 @@ package mapping
 
 import (
 	"fmt"
-	"path"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,13 +15,34 @@ import (
 // Rule says what happens to the tables that From matches. Empty fields change
 // nothing.
 type Rule struct {
-	From    string            // "schema.table" with * and ? as in a shell; "" = every table
-	To      string            // new name; {schema} and {table} stand for the old ones
+	From    string            // see Pattern; "" = every table
+	To      string            // new name, see template
 	Include []string          // columns to keep; empty = all
 	Exclude []string          // columns to leave out
 	Rename  map[string]string // columns, old to new
 	Filter  string            // expression over the columns, see README.md
-	Set     map[string]string // constant text columns to add
+	Set     map[string]Column // columns to add
+	Case    Case              `json:",omitempty"`
+}
+
+// Case says how names that a rule does not spell out are written.
+type Case string
+
+// The cases.
+const (
+	KeepCase  Case = ""
+	LowerCase Case = "lower"
+	UpperCase Case = "upper"
+)
+
+func (c Case) apply(name string) string {
+	switch c {
+	case LowerCase:
+		return strings.ToLower(name)
+	case UpperCase:
+		return strings.ToUpper(name)
+	}
+	return name
 }
 
 // Naming says how tables are called where no rule has a To.
@@ -37,19 +58,43 @@ const (
 
 type rule struct {
 	Rule
+	from    *Pattern // nil = every table
+	to      *template
+	added   []*added
 	program *vm.Program
 	columns []string // that the filter reads
+	shares  bool     // another rule leads to the same table
 }
 
 func compile(r Rule) (*rule, error) {
 	out := &rule{Rule: r}
+	groups := 0
 	if r.From != "" {
-		if _, err := path.Match(r.From, ""); err != nil {
-			return nil, fmt.Errorf("table pattern %q: %w", r.From, err)
+		p, err := ParsePattern(r.From)
+		if err != nil {
+			return nil, err
 		}
+		out.from = p
+		if p.re != nil {
+			groups = p.re.NumSubexp()
+		}
+	}
+	if r.To != "" {
+		t, err := parseTemplate(r.To, groups)
+		if err != nil {
+			return nil, fmt.Errorf("name %w", err)
+		}
+		out.to = t
 	}
 	if len(r.Include) > 0 && len(r.Exclude) > 0 {
 		return nil, fmt.Errorf("columns of %q: include and exclude are given, expected one of them", r.From)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Set)) {
+		a, err := compileColumn(name, r.Set[name], groups)
+		if err != nil {
+			return nil, err
+		}
+		out.added = append(out.added, a)
 	}
 	if r.Filter == "" {
 		return out, nil
@@ -58,41 +103,73 @@ func compile(r Rule) (*rule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("filter %q: %w", r.Filter, err)
 	}
-	out.program = p
-	node := p.Node()
-	v := &names{}
-	walk(&node, v)
-	out.columns = v.found
+	out.program, out.columns = p, identifiers(p)
 	return out, nil
 }
 
-func (r *rule) matches(name string) bool {
-	if r.From == "" {
-		return true
+// match returns what the pattern captured.
+func (r *rule) match(name string) ([]string, bool) {
+	if r.from == nil {
+		return []string{name}, true
 	}
-	ok, _ := path.Match(r.From, name)
-	return ok
+	return r.from.Match(name)
 }
 
-// target returns the output's namespace and table.
-func (r *rule) target(s *batch.Schema, naming Naming) (namespace, table string) {
-	if r != nil && r.To != "" {
-		to := strings.NewReplacer("{schema}", s.Namespace, "{table}", s.Table).Replace(r.To)
+// merges reports whether rows of several tables end up in one.
+func (r *rule) merges() bool {
+	return r != nil && r.to != nil && (r.from == nil || !r.from.One()) && !r.to.names
+}
+
+// sharing reports whether target tables of the rule hold rows of other tables, or
+// only some of this one.
+func (r *rule) sharing() bool {
+	for _, a := range r.added {
+		if a.Key {
+			return true
+		}
+	}
+	return r.merges() || r.shares || r.to.byRow()
+}
+
+// target returns the output's namespace and table. Value gives the parts of the
+// name that depend on a row; without it they stay as places.
+func (r *rule) target(s *batch.Schema, naming Naming, value func(*part) (string, error)) (namespace, table string, err error) {
+	if r != nil && r.to != nil {
+		captures, _ := r.match(s.Name())
+		to, err := r.to.fill(s, captures, value)
+		if err != nil {
+			return "", "", err
+		}
 		if naming != SameNames {
-			return "", to
+			return "", to, nil
 		}
 		if ns, t, ok := strings.Cut(to, "."); ok {
-			return ns, t
+			return ns, t, nil
 		}
-		return s.Namespace, to
+		return s.Namespace, to, nil
+	}
+	c := KeepCase
+	if r != nil {
+		c = r.Case
 	}
 	switch naming {
 	case FlatOneSchema:
-		return "", s.Table
+		return "", c.apply(s.Table), nil
 	case FlatManySchemas:
-		return "", s.Name()
+		return "", c.apply(s.Name()), nil
 	}
-	return s.Namespace, s.Table
+	return c.apply(s.Namespace), c.apply(s.Table), nil
+}
+
+// column returns the new name of a column.
+func (r *rule) column(name string) string {
+	if r == nil {
+		return name
+	}
+	if n := r.Rename[name]; n != "" {
+		return n
+	}
+	return r.Case.apply(name)
 }
 
 // keep reports whether the column stays.

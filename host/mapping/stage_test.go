@@ -104,6 +104,9 @@ func apply(t *testing.T, st *Stage, s *batch.Schema, data []byte) ([]string, err
 			t.Fatal(err)
 		}
 		line := fmt.Sprintf("%d %s %s", e.Ordinal, e.Kind, e.Schema.Name())
+		if k := columnNames(e.Schema, e.Schema.Key); k != "id" {
+			line += " key=" + strings.ReplaceAll(k, ", ", ",")
+		}
 		for _, im := range []batch.Image{e.Before, e.After} {
 			if im.IsZero() {
 				continue
@@ -159,7 +162,7 @@ func TestStage(t *testing.T) {
 			want: []string{"0 update shop.orders | id=3 sum=9.00 | id=3 sum=9.00"},
 		},
 		{
-			name: "include and set", rules: []Rule{{Include: []string{"id"}, Set: map[string]string{"origin": "eu"}}}, evs: []ev{ins},
+			name: "include and set", rules: []Rule{{Include: []string{"id"}, Set: map[string]Column{"origin": {Value: "eu"}}}}, evs: []ev{ins},
 			want: []string{"0 insert shop.orders | id=1 origin=eu"},
 		},
 		{
