@@ -30,6 +30,13 @@ type Releaser interface {
 	Release(ctx context.Context, taskUID string) error
 }
 
+// Narrowed is implemented by connectors whose configuration decides what they can
+// do: Without lists the capabilities of their manifest that this instance lacks,
+// such as manifest.FlatNames where only some of the stores have no namespaces.
+type Narrowed interface {
+	Without() []string
+}
+
 // Severity of a finding.
 type Severity uint8
 

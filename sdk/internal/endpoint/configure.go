@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/failpoint"
@@ -53,6 +54,10 @@ func (e *Endpoint) configure(_ context.Context, req *wire.ConfigureRequest) (*wi
 	in := &instance{role: role, conn: conn, limits: orDefaults(Smaller(e.opts.Limits, req.Limits))}
 	facet := factory.Facet()
 	reply := &wire.ConfigureReply{Limits: in.limits, Capabilities: facet.Capabilities, Level: string(facet.Level)}
+	if n, ok := conn.(sdk.Narrowed); ok {
+		lacks := n.Without()
+		reply.Capabilities = slices.DeleteFunc(slices.Clone(reply.Capabilities), func(c string) bool { return slices.Contains(lacks, c) })
+	}
 	switch c := conn.(type) {
 	case sdk.Target:
 		if e.opts.Deliver == nil {
