@@ -58,7 +58,7 @@ func (r *Reader) remember(out *batch.Builder, eff *schema.Effect) error {
 // reading begins: from the state, where there is some, else from the statements
 // in the files before.
 func (r *Reader) restore(ctx context.Context, state []batch.StateItem) error {
-	at := schema.Place{File: r.here.number, Offset: r.here.off}
+	at := schema.Before(r.here.number, r.here.off)
 	used := false
 	for i := range state {
 		it := &state[i]

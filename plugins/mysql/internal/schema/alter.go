@@ -47,6 +47,8 @@ type alteration struct {
 	adds     []change
 	later    []func()
 	ndb, nto string // RENAME TO
+	// convertTo is CONVERT TO CHARACTER SET: every text column changes.
+	convertTo collations
 }
 
 type change struct {
@@ -390,7 +392,6 @@ func (a *alteration) alterColumn() {
 	a.did(OtherChange)
 }
 
-// convert is CONVERT TO CHARACTER SET: every text column changes.
 func (a *alteration) convert() {
 	p := a.p
 	if !p.take("CHARACTER", "SET") && !p.take("CHARSET") {
@@ -403,18 +404,25 @@ func (a *alteration) convert() {
 	cs, coll = p.resolve(cs, coll, p.coll)
 	a.t.Charset, a.t.Collation = cs, coll
 	p.coll = collations{cs, coll}
-	for i := range a.t.Columns {
-		c := &a.t.Columns[i]
+	a.convertTo = collations{cs, coll}
+	a.did(OtherChange)
+}
+
+// converted gives all text columns, new and changed ones too, another character
+// set; those are as large as they were declared.
+func (t *Table) converted(to collations, declared []change) {
+	for i := range t.Columns {
+		c := &t.Columns[i]
 		if !isText(c.Base) || c.Charset == "binary" {
 			continue
 		}
 		// A text that would no longer hold as many characters becomes the next larger.
-		if grown := grow(c, cs); grown != "" {
+		is := func(d change) bool { return strings.EqualFold(d.c.Name, c.Name) }
+		if grown := grow(c, to.charset); grown != "" && !slices.ContainsFunc(declared, is) {
 			c.Base, c.Native = grown, grown
 		}
-		c.Charset, c.Collation = cs, coll
+		c.Charset, c.Collation = to.charset, to.collation
 	}
-	a.did(OtherChange)
 }
 
 // apply does what the server does with the gathered steps.
@@ -426,7 +434,10 @@ func (a *alteration) apply() {
 			a.p.refuse("column %s is not known", name)
 		}
 		t.Columns = slices.Delete(t.Columns, i, i+1)
-		t.dropFromKeys(name)
+		// A column of that name that is added takes the place in keys.
+		if !slices.ContainsFunc(a.adds, func(c change) bool { return strings.EqualFold(c.c.Name, name) }) {
+			t.dropFromKeys(name)
+		}
 	}
 	var moved []change
 	renames := map[string]string{}
@@ -471,6 +482,9 @@ func (a *alteration) apply() {
 	}
 	for _, ch := range a.adds {
 		t.finishColumn(ch.c.Name, ch.x)
+	}
+	if a.convertTo.charset != "" {
+		t.converted(a.convertTo, slices.Concat(a.adds, a.changes))
 	}
 	for _, f := range a.later {
 		f()

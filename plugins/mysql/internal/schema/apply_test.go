@@ -176,7 +176,7 @@ func TestClasses(t *testing.T) {
 func TestVersions(t *testing.T) {
 	h := NewHistory()
 	for i, sql := range []string{"CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT", "ALTER TABLE t DROP a", "DROP TABLE t"} {
-		h.SetPlace(Place{1, int64(i+1) * 100})
+		h.SetPlace(Place{File: 1, Offset: int64(i+1) * 100})
 		h.Apply(Statement{Text: sql, Database: "d", Dialect: mysql84})
 	}
 	v, n := h.Versions(Name{"d", "t"})
@@ -185,7 +185,7 @@ func TestVersions(t *testing.T) {
 		want string
 	}{{50, "unknown"}, {100, "a int"}, {199, "a int"}, {200, "a int, b int"}, {300, "b int"}, {1000, "unknown"}} {
 		r := NewHistory()
-		r.Restore(Name{"d", "t"}, v, n, Place{1, c.at})
+		r.Restore(Name{"d", "t"}, v, n, Before(1, c.at))
 		if got := layout(r.Get("d", "t")); got != c.want {
 			t.Errorf("at %d: %s, want %s", c.at, got, c.want)
 		}

@@ -188,7 +188,14 @@ func (p *parser) column(name string) (Column, extras) {
 			p.refuse("attribute of column %s", name)
 		}
 	}
+	if c.Base == "vector" && c.Length < 0 && !p.d.MariaDB {
+		c.Length = 2048
+	}
 	p.charset(&c, cs, coll, binaryAttr)
+	if (c.Base == "blob" || c.Base == "text") && c.Length > 0 {
+		c.sized()
+		args = nil
+	}
 	c.native(args, zerofill)
 	return c, x
 }
@@ -381,4 +388,20 @@ func withArgs(base string, args []string) string {
 		return base
 	}
 	return base + "(" + strings.Join(args, ",") + ")"
+}
+
+// sized replaces BLOB(n) and TEXT(n) by the smallest type that holds n, as the
+// server does.
+func (c *Column) sized() {
+	n, kind := c.Length*charset.MaxLen(c.Charset), c.Base
+	switch {
+	case n < 1<<8:
+		c.Base = "tiny" + kind
+	case n < 1<<16:
+	case n < 1<<24:
+		c.Base = "medium" + kind
+	default:
+		c.Base = "long" + kind
+	}
+	c.Length = -1
 }

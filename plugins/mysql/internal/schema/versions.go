@@ -2,14 +2,23 @@ package schema
 
 import "errors"
 
-// Place is an offset in a file of the log.
+// Place is where in a log a statement stands: an offset in a file, and the id of
+// its transaction where the log has GTIDs, which holds on every server that has
+// the transaction. Base is the printable position at which a layout was read
+// from the server itself; such a place has nothing else.
 type Place struct {
-	File   uint64
-	Offset int64
+	File   uint64 `json:",omitempty"`
+	Offset int64  `json:",omitempty"`
+	GTID   string `json:",omitempty"`
+	Base   string `json:",omitempty"`
 }
 
-func (p Place) after(q Place) bool {
-	return p.File > q.File || p.File == q.File && p.Offset > q.Offset
+// Covered says whether a place is at or before the one where reading begins.
+type Covered func(Place) bool
+
+// Before is Covered for offsets in the files of one log.
+func Before(file uint64, offset int64) Covered {
+	return func(p Place) bool { return p.File < file || p.File == file && p.Offset <= offset }
 }
 
 // Version is a layout of a table and the place from which on it holds. Neither
@@ -58,15 +67,25 @@ func (h *History) Versions(n Name) ([]Version, uint64) {
 	return nil, 0
 }
 
-// Restore puts back what Versions gave, up to a place: layouts from after it are
-// forgotten, as the statements that made them will be read again.
-func (h *History) Restore(n Name, versions []Version, number uint64, at Place) {
-	i := len(versions)
-	for i > 0 && versions[i-1].At.after(at) {
-		i--
+// Restore puts back what Versions gave, up to where reading begins: layouts from
+// after it are forgotten, as the statements that made them will be read again.
+// After a failover transactions may come in another order; a layout that is
+// covered and follows one that is not cannot be put in its place, and the table
+// becomes unknown.
+func (h *History) Restore(n Name, versions []Version, number uint64, covered Covered) {
+	i := 0
+	for i < len(versions) && covered(versions[i].At) {
+		i++
+	}
+	torn := false
+	for k := i; k < len(versions); k++ {
+		torn = torn || covered(versions[k].At)
 	}
 	e := &entry{version: number - uint64(len(versions)-i)}
 	switch {
+	case torn:
+		e.unknown = errors.New("its layouts were changed by two servers in different orders")
+		e.version = number
 	case i > 0:
 		last := &versions[i-1]
 		e.table = last.Table
@@ -82,6 +101,17 @@ func (h *History) Restore(n Name, versions []Version, number uint64, at Place) {
 	h.gen++
 	h.tables[n] = e
 }
+
+// Adopt takes a layout that the server itself gave at a place.
+func (h *History) Adopt(t *Table, at Place) {
+	place := h.place
+	h.place = at
+	h.put(Name{t.Database, t.Name}, t, nil)
+	h.place = place
+}
+
+// Doubt makes a table unknown for a reason, from the present place on.
+func (h *History) Doubt(n Name, reason error) { h.put(n, nil, reason) }
 
 // Default is the default character set of a database.
 type Default struct{ Charset, Collation string }
