@@ -97,6 +97,10 @@ type Change struct {
 	Range   *batch.KeyRange
 	Seen    [][]byte // Reconcile: keys that the range's rows had
 	Version uint64   // versioned writers: the change's version
+
+	// Committed is when the last source change in it was committed, in
+	// microseconds since the epoch; 0 = the source does not say.
+	Committed int64
 }
 
 // Changes is what one Apply writes. Segments follow one another in order; within
@@ -107,6 +111,7 @@ type Changes struct {
 	Segments [][]Change
 	Deadline time.Time // idempotent writers: nothing may be sent after it; zero = none
 	Ceiling  uint64    // versioned writers: versions of this execution stay below it
+	To       Position  // where the lane stands once they are written; the host keeps it where the writer stores none
 }
 
 // Len returns the number of changes.

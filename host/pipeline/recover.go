@@ -168,9 +168,20 @@ func claim(ctx context.Context, run *Config, cfg *WriterConfig) (*sdk.Claimed, e
 
 func settle(ctx context.Context, run *Config, cfg *WriterConfig, c *sdk.Claimed) (*sdk.Claimed, error) {
 	if !cfg.Stores {
+		// Of versions the target's own row is the authority.
+		var ceiling uint64
+		if c != nil {
+			ceiling = c.Ceiling
+		}
 		var err error
 		if c, err = run.Progress.Load(ctx, cfg.Name); err != nil {
 			return nil, fmt.Errorf("load progress of writer %s: %w", cfg.Name, err)
+		}
+		if ceiling > 0 {
+			if c == nil {
+				c = &sdk.Claimed{}
+			}
+			c.Ceiling = max(c.Ceiling, ceiling)
 		}
 	}
 	if c == nil {

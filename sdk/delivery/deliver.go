@@ -50,6 +50,7 @@ func (r *run) deliver(l *lane, lanes []*lane, items []item, to place, g *group) 
 	for i, x := range lanes {
 		next[i].Point = sdk.Point{Writer: r.e.ex.Writer, Lane: x.no, BatchNo: x.point.BatchNo + 1, Position: to.pos}
 	}
+	ch.To = to.pos
 	next[0].State, next[0].SetAside, next[0].Dropped = extra.State, extra.SetAside, extra.Dropped
 
 	r.e.prepare.RLock()

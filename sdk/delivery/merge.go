@@ -40,7 +40,7 @@ func (s *segments) merge(c *sdk.Change, st *step) (bool, error) {
 	default:
 		return false, nil
 	}
-	c.Kind, c.Version, c.Key = st.kind, st.version, st.key
+	c.Kind, c.Version, c.Committed, c.Key = st.kind, st.version, st.at, st.key
 	return true, nil
 }
 

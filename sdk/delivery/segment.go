@@ -74,6 +74,7 @@ type step struct {
 	before  batch.Image
 	after   batch.Image
 	version uint64
+	at      int64 // of the commit at the source
 }
 
 // add merges the n-th item of the batch.
@@ -90,23 +91,26 @@ func (s *segments) add(it *item, n int) error {
 	if base := it.req.req.VersionBase; base > 0 {
 		st.version = base + uint64(it.at)
 	}
+	if txs := it.req.block.Txs; it.txAt < len(txs) {
+		st.at = txs[it.txAt].Committed
+	}
 	switch ev.Kind {
 	case batch.DDL:
 		ch, err := ev.Change()
 		if err != nil {
 			return err
 		}
-		s.barrier(sdk.Change{Op: sdk.Alter, Kind: ev.Kind, DDL: ch, Version: st.version}, n)
+		s.barrier(sdk.Change{Op: sdk.Alter, Kind: ev.Kind, DDL: ch, Version: st.version, Committed: st.at}, n)
 		return nil
 	case batch.Truncate:
-		s.barrier(sdk.Change{Op: sdk.Truncate, Kind: ev.Kind, Schema: ev.Schema, Version: st.version}, n)
+		s.barrier(sdk.Change{Op: sdk.Truncate, Kind: ev.Kind, Schema: ev.Schema, Version: st.version, Committed: st.at}, n)
 		return nil
 	case batch.Range:
 		r, err := ev.KeyRange()
 		if err != nil {
 			return err
 		}
-		c := sdk.Change{Op: sdk.Reconcile, Kind: ev.Kind, Schema: ev.Schema, Range: r, Version: st.version}
+		c := sdk.Change{Op: sdk.Reconcile, Kind: ev.Kind, Schema: ev.Schema, Range: r, Version: st.version, Committed: st.at}
 		if it.group != nil {
 			c.Seen = it.group.seen[p.table.name]
 			if it.group.whole != nil {
@@ -286,7 +290,7 @@ func (s *segments) append(it *item, st *step, touches []touch, n int) int32 {
 	at := int32(len(s.changes))
 	s.changes = append(s.changes, sdk.Change{
 		Op: st.op, Kind: st.kind, Schema: it.plan.schema, Key: st.key, OldKey: st.oldKey,
-		Before: st.before, After: st.after, Version: st.version,
+		Before: st.before, After: st.after, Version: st.version, Committed: st.at,
 	})
 	s.made = append(s.made, made{it.plan.table})
 	s.owners = append(s.owners, owner{int32(n), at})
