@@ -178,155 +178,144 @@ func TestCutOffWorker(t *testing.T) {
 // Each call whose answer is lost takes effect once.
 func TestLostAnswers(t *testing.T) {
 	r := newPair(t, servers(t, 1), nil)
-	// lossy runs f while answers get lost, and lets them through once the request
-	// has arrived.
-	lossy := func(what string, f func() error, arrived func() bool) {
-		t.Helper()
-		r.p.mute.Store(true)
-		done := make(chan error, 1)
-		go func() { done <- f() }()
-		until(t, what+": the request arrives", 5*time.Second, arrived)
-		r.p.mute.Store(false)
-		r.p.drop()
-		if err := <-done; err != nil {
-			t.Errorf("%s: got %v, want it settled", what, err)
-		}
-	}
-	id := newID()
-	status := func() *coordination.Status {
-		st, err := r.direct.Status(t.Context(), "orders")
-		if err != nil {
-			return nil
-		}
-		return &st
-	}
-	// Reads come first in these calls: answers are lost from the write on.
-	onWrite := func(f func() error) func() error { return f }
+	ctx := t.Context()
 	var st coordination.Status
-	var err error
-	ok(t, "warm up", func() error { _, err := r.cut.Task(t.Context(), "orders"); return err }())
-	st, err = r.x.Take(t.Context(), coordination.Take{Task: "orders", ExecutionID: id})
-	ok(t, "take", err)
-	ok(t, "first save", r.x.Save(t.Context(), st.Owner(), step(1)))
-	lossy("save", onWrite(func() error { return r.x.Save(t.Context(), st.Owner(), step(2)) }), func() bool {
-		p, _ := r.direct.Progress(t.Context(), r.task.UID, "w")
-		return len(p.Points) == 1 && p.Points[0].BatchNo == 2
-	})
-	lossy("state", func() error { return r.x.SetState(t.Context(), st.Owner(), "running", "") }, func() bool { return status().State == "running" })
-	ok(t, "save after it", r.x.Save(t.Context(), st.Owner(), step(3)))
-	lossy("append", func() error {
-		return r.cut.Append(t.Context(), coordination.Entry{Kind: coordination.EntryLost, TaskUID: r.task.UID, ExecutionID: id})
-	}, func() bool {
-		j, _ := r.direct.Journal(t.Context(), r.task.UID)
-		return len(j) == 2
-	})
-	if got := status(); got == nil || got.ExecutionID != id || got.Epoch != st.Epoch {
-		t.Errorf("status: got %+v, want that of %s", got, id)
-	}
-}
-
-// The lost answer of a create is settled by who owns the node.
-func TestLostAnswerOfATake(t *testing.T) {
-	e := servers(t, 1)
-	for _, tt := range []struct {
+	id := newID()
+	for _, c := range []struct {
 		name string
-		call func(r *pair, id string) (epoch uint64, err error)
+		call func() error
+		want func() bool
 	}{
-		{"take", func(r *pair, id string) (uint64, error) {
-			st, err := r.x.Take(t.Context(), coordination.Take{Task: "orders", ExecutionID: id})
-			return st.Epoch, err
+		{"create task", func() error {
+			_, err := r.cut.CreateTask(ctx, coordination.Definition{Name: "other", Desired: coordination.Paused})
+			return err
+		}, func() bool { all, _ := r.direct.Tasks(ctx); return len(all) == 2 }},
+		{"change task", func() error {
+			_, err := r.cut.UpdateTask(ctx, coordination.Definition{Name: "other", Version: 1, Desired: coordination.Running})
+			return err
+		}, func() bool {
+			d, _ := r.direct.Task(ctx, "other")
+			return d.Version == 2 && d.Desired == coordination.Running
 		}},
-		{"create task", func(r *pair, _ string) (uint64, error) {
-			d, err := r.cut.CreateTask(t.Context(), coordination.Definition{Name: "other", Desired: coordination.Paused})
-			return d.Version, err
+		{"delete task", func() error { return r.cut.DeleteTask(ctx, "other", 2) }, func() bool { all, _ := r.direct.Tasks(ctx); return len(all) == 1 }},
+		{"take", func() (err error) {
+			st, err = r.x.Take(ctx, coordination.Take{Task: "orders", ExecutionID: id})
+			return err
+		}, func() bool {
+			j, _ := r.direct.Journal(ctx, r.task.UID)
+			got, _ := r.direct.Status(ctx, "orders")
+			return len(j) == 1 && j[0].Epoch == 1 && got.ExecutionID == id && got.Epoch == 1
 		}},
+		{"first save", func() error { return r.x.Save(ctx, st.Owner(), step(1)) }, func() bool { return r.batch() == 1 }},
+		{"save", func() error { return r.x.Save(ctx, st.Owner(), step(2)) }, func() bool { return r.batch() == 2 }},
+		{"save of a letter", func() error {
+			return r.x.Save(ctx, st.Owner(), coordination.Step{Writer: "w", SetAside: []coordination.DeadLetter{{Number: 7}}, Items: []coordination.Item{{Key: "k"}}})
+		}, func() bool {
+			p, _ := r.direct.Progress(ctx, r.task.UID, "w")
+			return len(p.DeadLetters) == 1 && len(p.Items) == 1 && p.Points[0].BatchNo == 2
+		}},
+		{"mark", func() error { return r.x.Mark(ctx, st.Owner(), []coordination.Mark{{Writer: "w"}}) }, func() bool {
+			j, _ := r.direct.Journal(ctx, r.task.UID)
+			return len(j) == 2 && j[1].Kind == coordination.EntryMark
+		}},
+		{"state", func() error { return r.x.SetState(ctx, st.Owner(), "running", "") }, func() bool {
+			got, _ := r.direct.Status(ctx, "orders")
+			return got.State == "running"
+		}},
+		{"raise", func() (err error) {
+			st, err = r.x.Raise(ctx, st.Owner(), 10)
+			return err
+		}, func() bool {
+			got, _ := r.direct.Status(ctx, "orders")
+			return got.Epoch == 11 && st.Epoch == 11
+		}},
+		{"save after it", func() error { return r.x.Save(ctx, st.Owner(), step(3)) }, func() bool { return r.batch() == 3 }},
+		{"append", func() error {
+			return r.cut.Append(ctx, coordination.Entry{Kind: coordination.EntryEnded, TaskUID: r.task.UID, ExecutionID: id})
+		}, func() bool { j, _ := r.direct.Journal(ctx, r.task.UID); return len(j) == 4 }},
+		{"overlap", func() error { return r.cut.AddOverlap(ctx, coordination.Overlap{ID: "o"}) }, func() bool { all, _ := r.direct.Overlaps(ctx); return len(all) == 1 }},
+		{"resolve", func() error { return r.cut.Resolve(ctx, "o", coordination.Resolution{ID: "r"}) }, func() bool {
+			o, _ := r.direct.Overlap(ctx, "o")
+			return len(o.Resolutions) == 1
+		}},
+		{"release", func() error { return r.x.Release(ctx, st.Owner()) }, func() bool {
+			_, err := r.direct.Status(ctx, "orders")
+			return errors.Is(err, coordination.ErrNotFound)
+		}},
+		{"join", func() error {
+			x, err := r.cut.Join(ctx, coordination.Worker{ID: "c"})
+			if err == nil {
+				t.Cleanup(func() { x.Close(context.Background()) })
+			}
+			return err
+		}, func() bool { all, _ := r.direct.Workers(ctx); return len(all) == 3 }},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := newPair(t, e, nil)
-			id := newID()
-			// The connection breaks again and again: at any step of the call.
-			stop := make(chan struct{})
-			broken := make(chan struct{})
-			go func() {
-				defer close(broken)
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						return
-					case <-time.After(time.Duration(1+i%7) * time.Millisecond):
-						r.p.mute.Store(i%2 == 0)
-						if i%6 == 5 {
-							r.p.drop()
-						}
-					}
-				}
-			}()
-			until(t, "something was done", 10*time.Second, func() bool {
-				if _, err := r.direct.Task(t.Context(), "other"); err == nil {
-					return true
-				}
-				if _, err := r.direct.Status(t.Context(), "orders"); err == nil {
-					return true
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-				defer cancel()
-				_ = ctx
-				go func() { _, _ = tt.call(r, id) }()
-				time.Sleep(200 * time.Millisecond)
-				return false
-			})
-			close(stop)
-			<-broken
-			r.p.mute.Store(false)
-			r.p.drop()
-			if tt.name == "create task" {
-				all, err := r.direct.Tasks(t.Context())
-				if err != nil || len(all) != 2 {
-					t.Fatalf("tasks: got %d, %v, want 2", len(all), err)
-				}
-				return
-			}
-			epoch, err := tt.call(r, id)
-			ok(t, "asked again", err)
-			j, err := r.direct.Journal(t.Context(), r.task.UID)
-			if err != nil || len(j) != 1 || j[0].Epoch != epoch || epoch != 1 {
-				t.Errorf("journal: got %+v, %v, epoch %d, want one start with epoch 1", j, err, epoch)
-			}
-		})
-	}
-}
-
-// A take that was given up without an answer leaves nothing behind.
-func TestOrphanOfATake(t *testing.T) {
-	r := newPair(t, servers(t, 1), func(c *zookeeper.Config) { c.OrphanAfter = time.Second })
-	abandon := func() string {
-		t.Helper()
-		for {
-			id := newID()
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				until(t, "the node is there", 5*time.Second, func() bool {
-					_, err := r.direct.Status(t.Context(), "orders")
-					return err == nil
-				})
-				cancel()
-			}()
-			mute := time.AfterFunc(2*time.Millisecond, func() { r.p.mute.Store(true) })
-			_, err := r.x.Take(ctx, coordination.Take{Task: "orders", ExecutionID: id})
-			mute.Stop()
-			r.p.mute.Store(false)
-			r.p.drop()
-			cancel()
-			if err != nil {
-				return id
-			}
-			ok(t, "release", r.x.Release(t.Context(), coordination.Owner{TaskUID: r.task.UID, ExecutionID: id}))
+		lost := make(chan struct{})
+		r.p.lose()
+		f := r.p.onMulti
+		r.p.next(func() { close(lost); f() })
+		if err := c.call(); err != nil {
+			t.Fatalf("%s: got %v, want it settled", c.name, err)
+		}
+		select {
+		case <-lost:
+		default:
+			t.Fatalf("%s: no answer was lost: the test shows nothing", c.name)
+		}
+		if !c.want() {
+			t.Fatalf("%s: not as if it had happened once", c.name)
 		}
 	}
-	abandon()
-	until(t, "the orphan is deleted", 10*time.Second, func() bool {
-		_, err := r.direct.Status(t.Context(), "orders")
-		return errors.Is(err, coordination.ErrNotFound)
+}
+
+func (r *pair) batch() uint64 {
+	p, err := r.direct.Progress(r.t.Context(), r.task.UID, "w")
+	if err != nil || len(p.Points) != 1 {
+		return 0
+	}
+	return p.Points[0].BatchNo
+}
+
+// A take that was given up without an answer leaves nothing behind, unless somebody
+// asks for it again.
+func TestOrphanOfATake(t *testing.T) {
+	e := servers(t, 1)
+	abandon := func(r *pair) string {
+		t.Helper()
+		id := newID()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r.p.next(func() { r.p.mute.Store(true) })
+		go func() {
+			defer cancel()
+			until(t, "the node is there", 5*time.Second, func() bool {
+				_, err := r.direct.Status(t.Context(), "orders")
+				return err == nil
+			})
+		}()
+		if _, err := r.x.Take(ctx, coordination.Take{Task: "orders", ExecutionID: id}); !errors.Is(err, context.Canceled) {
+			t.Fatalf("take: got %v, want the context's end", err)
+		}
+		r.p.drop()
+		r.p.mute.Store(false)
+		return id
+	}
+	t.Run("nobody asks", func(t *testing.T) {
+		r := newPair(t, e, func(c *zookeeper.Config) { c.OrphanAfter = time.Second })
+		abandon(r)
+		until(t, "the orphan is deleted", 10*time.Second, func() bool {
+			_, err := r.direct.Status(t.Context(), "orders")
+			return errors.Is(err, coordination.ErrNotFound)
+		})
+	})
+	t.Run("asked again", func(t *testing.T) {
+		r := newPair(t, e, func(c *zookeeper.Config) { c.OrphanAfter = 500 * time.Millisecond })
+		id := abandon(r)
+		st, err := r.x.Take(t.Context(), coordination.Take{Task: "orders", ExecutionID: id})
+		ok(t, "take again", err)
+		late := coordination.System{}.Boot() + 1500*time.Millisecond
+		until(t, "a time in which it would be deleted", 5*time.Second, func() bool { return coordination.System{}.Boot() > late })
+		ok(t, "save", r.x.Save(t.Context(), st.Owner(), step(1)))
 	})
 }
 

@@ -56,7 +56,43 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.link.close()
 		return nil, s.explain(ctx, "open the store", err)
 	}
+	s.wg.Go(s.attend)
 	return s, nil
+}
+
+// attend replaces a connection that has been away for long, if another can be had:
+// servers that were put back to an older copy refuse a client that has seen more.
+func (s *Store) attend() {
+	every := max(s.cfg.Timeout/2, 100*time.Millisecond)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for away := 0; ; {
+		select {
+		case <-s.done:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		l := s.link
+		s.mu.Unlock()
+		l.mu.Lock()
+		up := l.up
+		l.mu.Unlock()
+		if away++; up {
+			away = 0
+		}
+		if away < 4 || l.isOver() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+		other, err := newLink(ctx, &s.cfg, nil, nil)
+		cancel()
+		if err == nil {
+			other.close()
+			l.end(errors.New("the servers take others and not this one")) // whoever comes next dials
+			away = 0
+		}
+	}
 }
 
 func (s *Store) dial(ctx context.Context) (*link, error) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/coordination/coordtest"
@@ -18,6 +17,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(childEnv); url != "" {
+		child(url)
+		return
+	}
 	flag.Parse()
 	_ = flag.Set("rapid.nofailfile", "true") // mutants fail on purpose
 	_ = flag.Set("rapid.shrinktime", "1s")
@@ -114,5 +117,3 @@ func TestMutants(t *testing.T) {
 	_ = flag.Set("rapid.checks", "10")
 	coordtest.RunMutants(t, fresh(servers(t, 1)))
 }
-
-var _ = time.Second
