@@ -17,13 +17,14 @@ type epochValue struct {
 	Epoch uint64 `json:"epoch"`
 }
 
-func (s *Store) definition(name string) string    { return s.path("definitions", name) }
-func (s *Store) task(uid string) string           { return s.path("tasks", escaped(uid)) }
-func (s *Store) epoch(uid string) string          { return s.task(uid) + "/epoch" }
-func (s *Store) status(uid string) string         { return s.task(uid) + "/status" }
-func (s *Store) journal(uid string) string        { return s.task(uid) + "/journal" }
-func (s *Store) progressOf(uid string) string     { return s.task(uid) + "/progress" }
+func (s *Store) definition(name string) string { return s.path("definitions", name) }
+func (s *Store) task(uid string) string        { return s.path("tasks", escaped(uid)) }
+func (s *Store) epoch(uid string) string       { return s.task(uid) + "/epoch" }
+func (s *Store) status(uid string) string      { return s.task(uid) + "/status" }
+func (s *Store) journal(uid string) string     { return s.task(uid) + "/journal" }
+func (s *Store) progressOf(uid string) string  { return s.task(uid) + "/progress" }
 func (s *Store) writer(uid, writer string) string { return s.progressOf(uid) + "/" + escaped(writer) }
+
 func (s *Store) createOp(p string, d []byte) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: p, Data: d, Acl: s.cfg.acl()}
 }

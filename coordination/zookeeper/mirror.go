@@ -30,7 +30,6 @@ type mirrored struct {
 type waiter struct {
 	ch   chan struct{}
 	once sync.Once
-	stop func() bool
 }
 
 func (w *waiter) fire() { w.once.Do(func() { close(w.ch) }) }

@@ -12,6 +12,8 @@
 NAME=zookeeper
 DEFAULT_PORT=12181
 JARS=/usr/share/java
+# The manifest of zookeeper.jar leaves out what TLS needs of netty.
+CLASSES=$JARS/zookeeper.jar:$JARS/slf4j-simple.jar:$JARS/netty-codec.jar:$JARS/netty-resolver.jar:$JARS/netty-transport-native-unix-common.jar
 
 find_java() { # Java 17 where there are several; any other else
 	JAVA=$(compgen -G '/usr/lib/jvm/java-17-openjdk-*/bin/java' | head -1) || JAVA=$(command -v java)
@@ -43,7 +45,7 @@ run_server() { # run_server DIR PORT OPTION...
 	mv "$dir/zoo.cfg.new" "$dir/zoo.cfg"
 	find_java
 	exec "$JAVA" -Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
-		-Dorg.slf4j.simpleLogger.showDateTime=true "${java[@]}" -cp "$JARS/zookeeper.jar:$JARS/slf4j-simple.jar" \
+		-Dorg.slf4j.simpleLogger.showDateTime=true "${java[@]}" -cp "$CLASSES" \
 		org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/zoo.cfg"
 }
 
@@ -56,7 +58,7 @@ server_command() {
 client_command() {
 	find_java
 	CLIENT=("$JAVA" -Xmx64m -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=error
-		-cp "$JARS/zookeeper.jar:$JARS/slf4j-simple.jar" org.apache.zookeeper.ZooKeeperMain -server "127.0.0.1:$PORT")
+		-cp "$CLASSES" org.apache.zookeeper.ZooKeeperMain -server "127.0.0.1:$PORT")
 }
 
 word() { # word COMMAND: the answer to a four-letter word
