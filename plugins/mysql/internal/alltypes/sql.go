@@ -53,7 +53,7 @@ func Query(s Server) string {
 	b.WriteString("SET NAMES utf8mb4, time_zone = '+00:00';\nUSE " + Database + ";\n")
 	for _, c := range Cases(s) {
 		for _, col := range c.Columns() {
-			fmt.Fprintf(&b, "SELECT '%s', '%s', id, IFNULL(HEX(%s), 'NULL')", c.Name, col.Name, col.expression())
+			fmt.Fprintf(&b, "SELECT '%s', '%s', id, IFNULL(HEX(%s), 'NULL')", c.Name, col.Name, col.Expression())
 			if c.Unmapped {
 				fmt.Fprintf(&b, ", IFNULL(HEX(CAST(%s AS BINARY)), 'NULL')", col.Name)
 			}
@@ -63,23 +63,25 @@ func Query(s Server) string {
 	return b.String()
 }
 
-func (c *Column) expression() string {
+// Expression is the SQL by which the server prints the column in its form.
+func (c *Column) Expression() string {
+	name := "`" + strings.ReplaceAll(c.Name, "`", "``") + "`"
 	switch c.Form {
 	case Number:
-		return "CAST(" + c.Name + " + 0 AS CHAR)"
+		return "CAST(" + name + " + 0 AS CHAR)"
 	case Float:
 		// The server prints six digits of a FLOAT, and all of a DOUBLE; what CAST
 		// gives is cut to 22 characters.
-		if c.Type == "DOUBLE" {
-			return "CONCAT(" + c.Name + ")"
+		if strings.EqualFold(c.Type, "DOUBLE") {
+			return "CONCAT(" + name + ")"
 		}
-		return "CAST(CAST(" + c.Name + " AS DOUBLE) AS CHAR)"
+		return "CAST(CAST(" + name + " AS DOUBLE) AS CHAR)"
 	case Text:
-		return "CONVERT(" + c.Name + " USING utf8mb4)"
+		return "CONVERT(" + name + " USING utf8mb4)"
 	case Raw:
-		return c.Name
+		return name
 	}
-	return "CAST(" + c.Name + " AS CHAR)"
+	return "CAST(" + name + " AS CHAR)"
 }
 
 // Cell names a value.

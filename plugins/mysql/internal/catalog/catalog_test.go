@@ -79,8 +79,11 @@ func TestReadIsExact(t *testing.T) {
 						return
 					}
 					if i%50 == 49 { // a fresh table, as columns have a limit
-						if _, err := ddl.Exec(ctx, "DROP TABLE d.t"); err == nil {
-							_, err = ddl.Exec(ctx, "CREATE TABLE d.t (id INT PRIMARY KEY)")
+						for _, q := range []string{"DROP TABLE d.t", "CREATE TABLE d.t (id INT PRIMARY KEY)"} {
+							if _, err := ddl.Exec(ctx, q); err != nil && busy.Err() == nil {
+								done <- err
+								return
+							}
 						}
 					}
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -41,7 +42,7 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 		return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: %v; the statement is: %s", r.scan.Name(), ev.At, eff.Err, shorten(st.Text)).
 			Suggest("see whether it changes rows or tables that are read; onStatement: ignore passes over it")
 	case schema.Rows:
-		if eff.Table.Table != "" && !r.filter.wants(eff.Table.Database, eff.Table.Table) {
+		if eff.Table.Table != "" && !r.wants(eff.Table.Database, eff.Table.Table) {
 			return nil
 		}
 		return r.statement(ev, shorten(st.Text))
@@ -132,7 +133,7 @@ func (r *Reader) statement(ev *binlog.Event, what string) error {
 func (r *Reader) quiet() bool { return r.since != 0 && int64(r.tx.bounds.Time) < r.since }
 
 func (r *Reader) truncate(out *batch.Builder, n schema.Name) error {
-	if !r.filter.wants(n.Database, n.Table) || r.quiet() {
+	if !r.wants(n.Database, n.Table) || r.quiet() {
 		return nil
 	}
 	s, err := r.schemaOf(n)
@@ -165,13 +166,16 @@ func (r *Reader) schemaOf(n schema.Name) (*batch.Schema, error) {
 }
 
 func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Statement, eff *schema.Effect) error {
+	for i := range eff.Changes {
+		delete(r.tables.current, eff.Changes[i].Table)
+	}
 	if r.quiet() {
 		return nil
 	}
-	for i := range eff.Changes {
-		c := &eff.Changes[i]
-		delete(r.tables.current, c.Table)
-		wanted := r.filter.wants(c.Table.Database, c.Table.Table) || c.Kind == schema.Renamed && r.filter.wants(c.Old.Database, c.Old.Table)
+	changes, touched := r.settle(eff.Changes, r.hist.Place())
+	for i := range changes {
+		c := &changes[i]
+		wanted := r.wants(c.Table.Database, c.Table.Table) || c.Kind == schema.Renamed && r.wants(c.Old.Database, c.Old.Table)
 		if !wanted {
 			continue
 		}
@@ -182,7 +186,7 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 			return sdk.Faultf(sdk.CodeRefused, "%s at offset %d: a schema change of %s, and ddl is stop: %s", r.scan.Name(), ev.At, c.Table, shorten(st.Text)).
 				Suggest("make the change at the target, then set the position to %s:%d; or set ddl: apply or ignore", r.scan.Name(), r.tx.bounds.End)
 		}
-		if c.Kind == schema.Renamed && r.cfg.DDL == "apply" && !r.filter.wants(c.Old.Database, c.Old.Table) {
+		if c.Kind == schema.Renamed && r.cfg.DDL == "apply" && !r.wants(c.Old.Database, c.Old.Table) {
 			return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: %s takes the place of %s, which is read, and the rows that it brings were not: %s", r.scan.Name(), ev.At, c.Old, c.Table, shorten(st.Text)).
 				Suggest("add %s to tables and begin before its first row; or set ddl: ignore, which leaves the target's table as it is, for a tool that swaps in a copy with the same rows", c.Old)
 		}
@@ -198,12 +202,18 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 			}
 		}
 	}
+	if err := r.rememberOnline(out, touched); err != nil {
+		return err
+	}
 	return r.remember(out, eff)
 }
 
 // emit passes a change of a table on, one event for each step.
 func (r *Reader) emit(out *batch.Builder, st *binlog.Statement, c *schema.Change) error {
 	base := batch.Change{Namespace: c.Table.Database, Table: c.Table.Table, Statement: textOf(st), Default: string(st.Database)}
+	if c.Body != "" { // of the table itself, also where its copy was altered
+		base.Statement = "ALTER TABLE " + server.Quote(c.Table.Database) + "." + server.Quote(c.Table.Table) + " " + c.Body
+	}
 	if c.After != nil {
 		s, err := r.schemaOf(c.Table)
 		if err != nil {

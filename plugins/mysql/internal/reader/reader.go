@@ -43,6 +43,7 @@ type Reader struct {
 	group    binlog.Group
 	tables   tables
 	hist     *schema.History
+	online   map[schema.Name]*online
 	xa       map[string]span
 	zstd     *binlog.Decompressor
 	inner    *binlog.Scanner // of the inside of compressed transactions
@@ -183,6 +184,7 @@ func (r *Reader) reset() {
 	r.iter = rows.Iter{}
 	r.tables = newTables()
 	r.hist = schema.NewHistory()
+	r.online = map[schema.Name]*online{}
 	r.xa = map[string]span{}
 	r.silent = 0
 }

@@ -68,7 +68,11 @@ func (r *Reader) restore(ctx context.Context, state []batch.StateItem) error {
 		bad := func(err error) error {
 			return sdk.Faultf(sdk.CodeInvalidPosition, "reader state %q: %v", it.Key, err).Suggest("drop the task's progress, or restore the state that belongs to it")
 		}
-		if name, ok := strings.CutPrefix(it.Key, tableKey); ok {
+		if name, ok := strings.CutPrefix(it.Key, onlineKey); ok {
+			if err := r.restoreOnline(name, it.Value, at); err != nil {
+				return bad(err)
+			}
+		} else if name, ok := strings.CutPrefix(it.Key, tableKey); ok {
 			var v []schema.Version
 			if err := json.Unmarshal(it.Value, &v); err != nil {
 				return bad(err)

@@ -60,7 +60,7 @@ func (r *Reader) tableMap(ev *binlog.Event) error {
 	}
 	t = &table{raw: bytes.Clone(ev.Body), gen: r.hist.Generation(), name: tm.Database + "." + tm.Table}
 	r.tables.byID[id] = t
-	if t.skip = !r.filter.wants(tm.Database, tm.Table); t.skip {
+	if t.skip = !r.wants(tm.Database, tm.Table); t.skip {
 		return nil
 	}
 	def := r.hist.Get(tm.Database, tm.Table)

@@ -36,9 +36,10 @@ func (c *change1) alter() {
 	if before != nil {
 		t = before.clone()
 	}
+	from := p.peek(0).from
 	a := p.alterBody(t)
 	c.touched = nil
-	ch := Change{Kind: Altered, Table: n, Before: before, After: t, Actions: a.actions}
+	ch := Change{Kind: Altered, Table: n, Before: before, After: t, Actions: a.actions, Body: c.st.Text[min(from, len(c.st.Text)):]}
 	if t != nil {
 		c.h.put(n, t, nil)
 	}

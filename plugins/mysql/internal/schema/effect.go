@@ -30,7 +30,8 @@ type Change struct {
 	Before  *Table
 	After   *Table // nil: dropped, or not known
 	Actions []Action
-	Err     error // why After is not known
+	Body    string // of ALTER TABLE: what follows the table's name
+	Err     error  // why After is not known
 }
 
 // ChangeKind is what happened to a table.

@@ -59,6 +59,9 @@ func (e *entry) get() (*Table, error) {
 // SetPlace says where the statements that follow stand in the log.
 func (h *History) SetPlace(p Place) { h.place = p }
 
+// Place is what SetPlace was given last.
+func (h *History) Place() Place { return h.place }
+
 // Versions returns the kept layouts of a table and the number of its last change.
 func (h *History) Versions(n Name) ([]Version, uint64) {
 	if e := h.tables[n]; e != nil {
