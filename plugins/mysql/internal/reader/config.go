@@ -16,6 +16,7 @@ type Config struct {
 	Tables         sdk.Strings  `config:"tables" doc:"tables to read, as patterns of database.table; ! excludes; left out = all but the server's own" default:"[]"`
 	Start          string       `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:FILE:OFFSET or time:RFC 3339" default:"earliest"`
 	DDL            string       `config:"ddl" doc:"schema changes: pass them on, leave them out, or stop at the first" enum:"apply|ignore|stop" default:"apply"`
+	IgnoreOrigins  sdk.Strings  `config:"ignoreOrigins" doc:"DataLink tasks, by name, uid or name=uid, whose writes to this server are not read; * = all: for a task in the opposite direction" default:"[]"`
 	OnlineChanges  string       `config:"onlineChanges" doc:"tables that gh-ost and pt-online-schema-change make beside one that is read: leave them out and see the swap as a schema change, or take them as tables like others" enum:"recognize|off" default:"recognize"`
 	OnUnknownTable string       `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`
 	OnStatement    string       `config:"onStatement" doc:"a change that the log holds as a statement and not as rows: stop, or leave it out" enum:"stop|ignore" default:"stop"`

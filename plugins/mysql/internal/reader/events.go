@@ -75,7 +75,10 @@ func (r *Reader) rows(ev *binlog.Event, b *binlog.Bounds) error {
 	for _, u := range b.Undone {
 		undone = undone || ev.At >= u.From && ev.At < u.To
 	}
-	if t.skip {
+	if t.mark != nil && !undone {
+		return r.mark(ev, t.mark)
+	}
+	if t.skip || r.tx.ignored {
 		return nil
 	}
 	if r.since != 0 && int64(r.tx.bounds.Time) < r.since {

@@ -71,7 +71,7 @@ func (r *Reader) wants(db, table string) bool {
 
 // bookkeeping are the tables in which DataLink's writers keep their progress.
 // They belong to the server that they are on.
-var bookkeeping = map[string]bool{"datalink_progress": true, "datalink_state": true, "datalink_dead_letters": true}
+var bookkeeping = map[string]bool{"datalink_progress": true, "datalink_state": true, "datalink_dead_letters": true, "datalink_ddl": true}
 
 // ghost says which part a table has in the online schema change of a table that is
 // read and exists. One that tables names in full is a table like any other.

@@ -33,6 +33,14 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 		return nil
 	}
 	eff := r.apply(&st)
+	if foreign, err := r.foreignDDL(textOf(&st), ev); err != nil {
+		return err
+	} else if foreign {
+		r.tx.ignored = true
+	}
+	if r.tx.ignored && eff.Class != schema.Definition {
+		return nil
+	}
 	switch eff.Class {
 	case schema.NotUnderstood:
 		if r.cfg.OnStatement == "ignore" {
@@ -181,6 +189,9 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 		}
 		if c.Err != nil {
 			r.log.Warn("schema change is not understood: the table's layout is not known from here on", "file", r.scan.Name(), "offset", ev.At, "table", c.Table.String(), "reason", c.Err)
+		}
+		if r.tx.ignored {
+			continue
 		}
 		if r.cfg.DDL == "stop" {
 			return sdk.Faultf(sdk.CodeRefused, "%s at offset %d: a schema change of %s, and ddl is stop: %s", r.scan.Name(), ev.At, c.Table, shorten(st.Text)).

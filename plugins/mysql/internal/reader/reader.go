@@ -44,6 +44,7 @@ type Reader struct {
 	tables   tables
 	hist     *schema.History
 	online   map[schema.Name]*online
+	origins  origins
 	xa       map[string]span
 	zstd     *binlog.Decompressor
 	inner    *binlog.Scanner // of the inside of compressed transactions
@@ -185,6 +186,7 @@ func (r *Reader) reset() {
 	r.tables = newTables()
 	r.hist = schema.NewHistory()
 	r.online = map[schema.Name]*online{}
+	r.origins = newOrigins(r.cfg.IgnoreOrigins)
 	r.xa = map[string]span{}
 	r.silent = 0
 }

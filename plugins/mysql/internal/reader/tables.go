@@ -26,6 +26,7 @@ type table struct {
 	gen    uint64 // of the history it was made under
 	name   string
 	skip   bool
+	mark   *rows.Layout // of a progress table, where marks matter
 	layout *rows.Layout
 	err    error // why there is no layout
 }
@@ -60,6 +61,9 @@ func (r *Reader) tableMap(ev *binlog.Event) error {
 	}
 	t = &table{raw: bytes.Clone(ev.Body), gen: r.hist.Generation(), name: tm.Database + "." + tm.Table}
 	r.tables.byID[id] = t
+	if tm.Table == progressTable && r.origins.any() {
+		t.mark = r.markLayout(tm)
+	}
 	if t.skip = !r.wants(tm.Database, tm.Table); t.skip {
 		return nil
 	}

@@ -18,6 +18,7 @@ type tx struct {
 	open      bool // out has an entry of it open
 	passed    bool // since the last entry whole transactions went by without events
 	begun     bool // part of it was delivered
+	ignored   bool // written by a task whose changes are left out
 	ordinal   uint64
 	bounds    binlog.Bounds
 	index     binlog.Indexer
@@ -227,7 +228,7 @@ func (r *Reader) enter() error {
 	if t.bounds.End <= r.scan.Offset() {
 		return fmt.Errorf("%w: %s: a transaction without events", binlog.ErrCorrupt, r.place())
 	}
-	t.active, t.begun, t.ordinal = true, false, 0
+	t.active, t.begun, t.ignored, t.ordinal = true, false, false, 0
 	t.id, t.committed = "", int64(t.bounds.Time)*1e6
 	t.startPos = r.here.append(t.startPos[:0])
 	end := r.here
