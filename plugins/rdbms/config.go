@@ -1,48 +1,96 @@
 package main
 
 import (
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/ledger"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/mysql"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/sqlite"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/target"
 	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
 // Config are the options of the writer.
 type Config struct {
-	URL             sdk.Secret    `config:"url" required:"true" doc:"target: sqlite:///absolute/path or sqlite://relative/path"`
+	URL             sdk.Secret    `config:"url" required:"true" doc:"target: mysql://user:password@host:port/database, mariadb:// alike, sqlite:///absolute/path or sqlite://relative/path"`
 	Lanes           int32         `config:"lanes" default:"1" min:"1" max:"64" doc:"lanes where the task asks for none; SQLite writes one transaction at a time, more lanes are not faster"`
 	Create          string        `config:"create" default:"auto" enum:"auto|off" doc:"create tables that are missing"`
 	Keyless         string        `config:"keyless" default:"refuse" enum:"refuse|append|full-row-match" doc:"tables without a key: refuse them, only add rows, or find a row by all of its values"`
 	OnMissingColumn string        `config:"onMissingColumn" default:"add" enum:"add|ignore|stop" doc:"a column of the source that the target table lacks"`
 	OnUnfit         string        `config:"onUnfit" default:"error" enum:"error|null|truncate|dead-letter" doc:"a value the target cannot hold"`
 	DDL             string        `config:"ddl" default:"apply" enum:"apply|ignore|stop" doc:"schema changes of the source"`
-	BusyTimeout     time.Duration `config:"busyTimeout" default:"10s" min:"1ms" max:"1h" doc:"how long to wait for another process's transaction on the file"`
+	Triggers        string        `config:"triggers" default:"refuse" enum:"refuse|run" doc:"MySQL and MariaDB: tables of the target with triggers, which would do again what a trigger of the source did"`
+	Bulk            string        `config:"bulk" default:"auto" enum:"auto|off" doc:"MySQL and MariaDB: rows of a snapshot by LOAD DATA LOCAL where the server allows it"`
+	SkipKeys        sdk.Strings   `config:"skipKeys" default:"[]" doc:"rows that are not written, as TABLE:KEY, such as shop.orders:17"`
+	RowsPerSecond   int64         `config:"rowsPerSecond" default:"0" min:"0" doc:"most rows written in a second; 0 = no limit"`
+	BytesPerSecond  sdk.ByteSize  `config:"bytesPerSecond" default:"0" doc:"most bytes of rows written in a second; 0 = no limit"`
+	DryRun          bool          `config:"dryRun" default:"false" doc:"MySQL and MariaDB: log what would be written, write nothing and store no progress"`
+	ConnectTimeout  time.Duration `config:"connectTimeout" default:"10s" min:"1ms" max:"1h" doc:"MySQL and MariaDB: how long a connection may take to come about"`
+	NetworkTimeout  time.Duration `config:"networkTimeout" default:"30s" min:"1s" max:"1h" doc:"MySQL and MariaDB: how long a server may show no sign of life"`
+	LockTimeout     time.Duration `config:"lockTimeout" default:"20s" min:"1s" max:"1h" doc:"MySQL and MariaDB: how long to wait for another session's lock before the transaction is tried again"`
+	BusyTimeout     time.Duration `config:"busyTimeout" default:"10s" min:"1ms" max:"1h" doc:"SQLite: how long to wait for another process's transaction on the file"`
 }
 
-// dialect is what a package for one kind of database provides.
-type dialect interface {
-	sdk.TransactionalWriter
-	sdk.Discoverer
-	sdk.Releaser
-	sdk.TargetScanner
-}
+const urlForms = "mysql://user:password@host:port/database, mariadb://…, sqlite:///absolute/path or sqlite://relative/path"
 
-// open chooses the dialect by the scheme of the url.
-func open(env sdk.Env, cfg Config) (dialect, error) {
-	scheme, rest, ok := strings.Cut(cfg.URL.Reveal(), "://")
-	switch {
-	case !ok:
-		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: found no scheme, expected sqlite:///absolute/path or sqlite://relative/path")
-	case scheme != "sqlite":
-		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: found scheme %q, expected sqlite: this version writes to SQLite files only", scheme).
-			Suggest("sqlite:///absolute/path or sqlite://relative/path")
-	case rest == "" || strings.HasSuffix(rest, "/"):
-		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: found sqlite://%s, which names no file", rest).Suggest("sqlite:///absolute/path or sqlite://relative/path")
+// open chooses the dialect by the scheme of the url, and puts the guard in front
+// of it.
+func open(env sdk.Env, cfg Config) (target.Writer, error) {
+	stats := &target.Stats{}
+	w, err := dialect(env, cfg, stats)
+	if err != nil {
+		return nil, err
 	}
-	return sqlite.New(sqlite.Config{
-		Path: rest, Lanes: cfg.Lanes, Create: cfg.Create, Keyless: cfg.Keyless, OnMissingColumn: cfg.OnMissingColumn, OnUnfit: cfg.OnUnfit,
-		DDL: cfg.DDL, BusyTimeout: cfg.BusyTimeout, Switches: ledger.FromEnv(), Log: env.Log,
+	g, err := target.NewGuard(w, target.GuardConfig{
+		SkipKeys: cfg.SkipKeys, RowsPerSecond: cfg.RowsPerSecond, BytesPerSecond: int64(cfg.BytesPerSecond), DryRun: cfg.DryRun, Stats: stats, Log: env.Log,
 	})
+	if err != nil {
+		return nil, err
+	}
+	if _, flat := w.(*sqlite.Writer); flat {
+		return g, nil
+	}
+	return spaced{g}, nil
+}
+
+// spaced is a writer whose target has schemas: the host leaves the names of tables
+// as they are.
+type spaced struct{ target.Writer }
+
+// Without names the capabilities of the manifest that the writer lacks.
+func (spaced) Without() []string { return []string{manifest.FlatNames} }
+
+func dialect(env sdk.Env, cfg Config, stats *target.Stats) (target.Writer, error) {
+	o := target.Options{
+		Lanes: cfg.Lanes, Create: cfg.Create, Keyless: cfg.Keyless, OnMissingColumn: cfg.OnMissingColumn, OnUnfit: cfg.OnUnfit, DDL: cfg.DDL,
+		Switches: ledger.FromEnv(), Log: env.Log,
+	}
+	scheme, rest, ok := strings.Cut(cfg.URL.Reveal(), "://")
+	if !ok {
+		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: found no scheme, expected %s", urlForms)
+	}
+	if scheme == "sqlite" {
+		if rest == "" || strings.HasSuffix(rest, "/") {
+			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: found sqlite://%s, which names no file", rest).Suggest("sqlite:///absolute/path or sqlite://relative/path")
+		}
+		return sqlite.New(sqlite.Config{
+			Path: rest, Lanes: o.Lanes, Create: o.Create, Keyless: o.Keyless, OnMissingColumn: o.OnMissingColumn, OnUnfit: o.OnUnfit,
+			DDL: o.DDL, BusyTimeout: cfg.BusyTimeout, Switches: o.Switches, Log: o.Log,
+		})
+	}
+	u, err := url.Parse(cfg.URL.Reveal())
+	if err != nil {
+		// The error of url.Parse would show the password.
+		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: it cannot be read").Suggest("%s; encode special characters of the password as %%XX", urlForms)
+	}
+	switch scheme {
+	case "mysql", "mariadb":
+		return mysql.New(mysql.Config{
+			Options: o, URL: u, Triggers: cfg.Triggers, Bulk: cfg.Bulk, ConnectTimeout: cfg.ConnectTimeout, NetworkTimeout: cfg.NetworkTimeout, LockWait: cfg.LockTimeout, Stats: stats,
+		})
+	}
+	return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: found scheme %q, expected mysql, mariadb or sqlite", scheme).Suggest(urlForms)
 }

@@ -9,11 +9,11 @@ import (
 // plan is how the rows of one source schema are written to one target table.
 type plan struct {
 	schema  *batch.Schema
-	table   string   // as it is named in the target
-	columns []target // one for each column of the schema
-	key     []int    // places of the key
-	rowID   string   // keyless tables: name of the row number
-	full    *stmt    // upsert of a row that has every column
+	table   string // as it is named in the target
+	columns []into // one for each column of the schema
+	key     []int  // places of the key
+	rowID   string // keyless tables: name of the row number
+	full    *stmt  // upsert of a row that has every column
 	// apart: an upsert is an update and, where it finds no row, an insert. SQLite's
 	// ON CONFLICT does not find the index of a key that holds, among others, the
 	// column which is the row number.
@@ -53,8 +53,8 @@ func (p *plan) close() {
 	}
 }
 
-// target is the column that a source column goes to.
-type target struct {
+// into is the column that a source column goes to.
+type into struct {
 	name    string // "" = left out
 	notNull bool
 	// narrow: a number above 2^63-1 would become a REAL in it.

@@ -281,10 +281,10 @@ func newPlan(s *batch.Schema, t *table) *plan {
 	p := &plan{schema: s, table: t.name, key: s.Key, rowID: t.rowID(), stmts: map[string]*stmt{}}
 	alias := t.alias()
 	for i := range s.Columns {
-		var to target
+		var to into
 		if at, ok := t.byName[fold(s.Columns[i].Name)]; ok {
 			have := &t.columns[at]
-			to = target{name: have.name, notNull: have.notNull, inKey: slices.Contains(s.Key, i), narrow: narrow(&s.Columns[i], have.declared, t.strict)}
+			to = into{name: have.name, notNull: have.notNull, inKey: slices.Contains(s.Key, i), narrow: narrow(&s.Columns[i], have.declared, t.strict)}
 		}
 		p.columns = append(p.columns, to)
 		p.apart = p.apart || to.inKey && len(s.Key) > 1 && alias != "" && fold(to.name) == fold(alias)
