@@ -10,7 +10,7 @@ DEMO    ?= demo-out
 
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint fuzz-short bench soak generate clean
+.PHONY: help build demo test race lint fuzz-short bench soak model generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ bench: ## speed and memory as ratios to what is replaced; five minutes on a quie
 soak: ## 200 rounds of killing random processes; DATALINK_CRASH_SEED=… repeats a run
 	DATALINK_CRASH_ROUNDS=$${DATALINK_CRASH_ROUNDS:-200} $(GO) test -v -count=1 -timeout 60m -run TestRandomKills ./host/crashtest
 	DATALINK_LARGE=1073741824 $(GO) test -v -count=1 -timeout 20m -run TestLargeTransaction ./host/bench
+
+model: ## search all interleavings of workers, store and target within wider bounds than make test does
+	DATALINK_MODEL=1 $(GO) test -v -count=1 -timeout 60m ./host/model
 
 race: ## run the tests of host, coordination and SDK under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./sdk/... ./host/... ./coordination/... ./registry/...

@@ -31,9 +31,12 @@ type Entry struct {
 	PID    int    `json:"pid,omitempty"`
 	Place
 
-	Reason    string `json:"reason,omitempty"`    // Ended, Lost; Dead: which proof
-	By        string `json:"by,omitempty"`        // Lost, Dead: executionId that says so
-	Positions []Mark `json:"positions,omitempty"` // Started, Mark, Ended
+	Reason string `json:"reason,omitempty"` // Ended, Lost; Dead: which proof
+	By     string `json:"by,omitempty"`     // Lost, Dead: executionId that says so
+	// Ended: a write to a target that only knows idempotence was given up before it
+	// was answered; it may still arrive for as long as connections try.
+	Unanswered bool   `json:"unanswered,omitempty"`
+	Positions  []Mark `json:"positions,omitempty"` // Started, Mark, Ended
 }
 
 // Mark is how far a lane of a writer came.

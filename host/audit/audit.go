@@ -125,7 +125,7 @@ func (a *Auditor) Predecessors(ctx context.Context, self coordination.Status, wr
 
 func (a *Auditor) predecessor(ctx context.Context, e *Execution, self coordination.Status, writers []Writer, ev Evidence) (left bool, err error) {
 	id := e.Started.ExecutionID
-	if e.Lost == nil {
+	if !e.Closed() {
 		lost := coordination.Entry{
 			Kind: coordination.EntryLost, Task: self.Task, TaskUID: self.TaskUID, ExecutionID: id, Epoch: e.Epoch,
 			At: ev.Now, Reason: "its successor found no end", By: self.ExecutionID,
@@ -232,13 +232,10 @@ func (a *Auditor) Settle(ctx context.Context, self coordination.Status) (left bo
 		if e.Started.ExecutionID == self.ExecutionID {
 			break
 		}
-		if e.Dead != nil || e.Lost == nil {
+		if e.Dead != nil || e.Lost == nil && e.Gone() || !e.Closed() {
 			continue
 		}
 		p := Judge(&e, ev)
-		if e.Ended != nil {
-			p = Proof{Reason: "it reported its own end: " + e.Ended.Reason, At: e.Ended.At}
-		}
 		if p.Reason == "" || p.Pending {
 			left = true
 			continue

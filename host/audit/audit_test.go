@@ -108,6 +108,7 @@ func TestPredecessors(t *testing.T) {
 		verdict coordination.Verdict
 	}{
 		"ended":                      {place: at("h2", "b2", "L2", "1@1"), before: ended, writers: plain, kinds: "started ended"},
+		"ended, write under way":     {place: at("h2", "b2", "L2", "1@1"), before: unanswered, writers: plain, kinds: "started ended", left: true, records: 1, open: true, verdict: coordination.PossiblyDirty},
 		"same lock, fenced target":   {place: at("h1", "b1", "L1", "1@1"), writers: sql, kinds: "started lost", left: true},
 		"same lock, plain target":    {place: at("h1", "b1", "L1", "1@1"), writers: plain, kinds: "started lost", left: true, records: 1, open: true, verdict: coordination.PossiblyDirty},
 		"other boot":                 {place: at("h1", "b0", "L9", "1@1"), writers: plain, kinds: "started lost dead"},
@@ -155,6 +156,14 @@ func TestPredecessors(t *testing.T) {
 
 func ended(g *rig, st coordination.Status) {
 	g.ok(g.store.Append(g.t.Context(), coordination.Entry{Kind: coordination.EntryEnded, TaskUID: st.TaskUID, ExecutionID: st.ExecutionID}))
+}
+
+// unanswered ends an execution a moment before its heir begins, with a write of
+// which it does not know what became.
+func unanswered(g *rig, st coordination.Status) {
+	g.ok(g.store.Append(g.t.Context(), coordination.Entry{
+		Kind: coordination.EntryEnded, Task: st.Task, TaskUID: st.TaskUID, ExecutionID: st.ExecutionID, Epoch: st.Epoch, At: g.now.Add(time.Minute), Unanswered: true,
+	}))
 }
 
 func forgotten(g *rig, st coordination.Status) {

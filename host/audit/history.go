@@ -20,7 +20,9 @@ type Execution struct {
 func (e *Execution) Closed() bool { return e.Ended != nil || e.Lost != nil }
 
 // Gone reports whether it is certain that nothing of it lives.
-func (e *Execution) Gone() bool { return e.Ended != nil || e.Dead != nil }
+func (e *Execution) Gone() bool {
+	return e.Dead != nil || e.Ended != nil && !e.Ended.Unanswered
+}
 
 // Positions are the last ones that the journal knows of.
 func (e *Execution) Positions() []coordination.Mark {

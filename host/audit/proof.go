@@ -8,7 +8,7 @@ import (
 )
 
 // Proof is why an execution counts as dead. Reason is empty where there is none.
-// Pending says that the lock was obtained, but that what the execution sent may
+// Pending says that its process is at an end, but that what the execution sent may
 // still be on its way until At.
 type Proof struct {
 	Reason  string
@@ -29,6 +29,14 @@ type Evidence struct {
 // Judge looks for a proof that nothing of the execution lives.
 func Judge(e *Execution, ev Evidence) Proof {
 	place := e.Started.Place
+	if e.Ended != nil {
+		p := Proof{Reason: "it reported its own end: " + e.Ended.Reason, At: e.Ended.At}
+		if e.Ended.Unanswered {
+			p.At = p.At.Add(ev.TCP)
+			p.Pending = p.At.After(ev.Now)
+		}
+		return p
+	}
 	for _, f := range ev.Forgotten {
 		if f.Worker == e.Started.Worker && !f.At.Before(e.Started.At) {
 			return Proof{Reason: fmt.Sprintf("worker %q was forgotten at %s", f.Worker, f.At.UTC().Format(time.RFC3339)), At: f.At}

@@ -125,7 +125,7 @@ func (r *Runner) slow(ctx context.Context, f Effect) {
 		case DoOverlap:
 			r.overlap(ctx, coordination.Cause(f.Text))
 		case DoEnd:
-			r.end(ctx, f.Text)
+			r.end(ctx, f.Text, f.Unclear)
 		case DoRelease:
 			r.release(ctx)
 		}
@@ -261,11 +261,14 @@ func (r *Runner) overlap(ctx context.Context, cause coordination.Cause) {
 	}
 }
 
-func (r *Runner) end(ctx context.Context, reason string) {
+func (r *Runner) end(ctx context.Context, reason string, unclear bool) {
 	st := r.current()
+	r.mu.Lock()
+	unclear = unclear && r.idem
+	r.mu.Unlock()
 	err := r.cfg.Store.Append(ctx, coordination.Entry{
 		Kind: coordination.EntryEnded, Task: st.Task, TaskUID: st.TaskUID, ExecutionID: st.ExecutionID, Epoch: st.Epoch,
-		At: r.cfg.Clock.Now().UTC(), Reason: reason, Positions: r.tally.marks(),
+		At: r.cfg.Clock.Now().UTC(), Reason: reason, Positions: r.tally.marks(), Unanswered: unclear,
 	})
 	if err != nil {
 		r.storeFault(err, "")

@@ -47,6 +47,8 @@ type State struct {
 	Started bool       // connectors may live
 	Lost    bool       // the session, or the certainty about it
 	Killed  bool
+	Told    bool // a refused write is in the audit
+	Unclear bool // a write was given up before it was answered
 	Limits  Limits
 }
 
@@ -159,10 +161,11 @@ const (
 
 // Effect is one thing to do.
 type Effect struct {
-	Kind  EffectKind
-	Epoch uint64
-	Try   int
-	Text  string
+	Kind    EffectKind
+	Epoch   uint64
+	Try     int
+	Text    string
+	Unclear bool // of DoEnd: see State
 }
 
 // String is the form that transcripts have.
@@ -176,6 +179,9 @@ func (e Effect) String() string {
 	}
 	if e.Text != "" {
 		s += fmt.Sprintf(" %q", e.Text)
+	}
+	if e.Unclear {
+		s += " unclear"
 	}
 	return s
 }

@@ -177,6 +177,7 @@ func drained(s State, e Event) (State, []Effect) {
 // fault judges what went wrong while the task was owned.
 func fault(s State, e Event) (State, []Effect) {
 	f := e.Fault
+	s.Unclear = s.Unclear || s.Opened
 	asked := s.Goal // a stop was asked for
 	if asked != "" && s.Phase != Draining {
 		// What was being done was aborted for it; only a fence still matters.
@@ -190,6 +191,7 @@ func fault(s State, e Event) (State, []Effect) {
 		if cause == "" {
 			cause = coordination.CauseFence
 		}
+		s.Told = true
 		s, fx := begin(s, Fenced)
 		return s, append([]Effect{{Kind: DoOverlap, Text: string(cause)}}, fx...)
 	}
@@ -246,6 +248,7 @@ func lose(s State, reason string, hard bool) (State, []Effect) {
 		return s, nil
 	}
 	s.Lost = true
+	s.Unclear = s.Unclear || s.Opened && !s.Closed
 	switch s.Phase {
 	case New, Waiting:
 		s.Reason = reason
@@ -276,7 +279,7 @@ func lose(s State, reason string, hard bool) (State, []Effect) {
 
 // kill ends everything at once.
 func kill(s State, goal Phase) (State, []Effect) {
-	s.Killed = true
+	s.Killed, s.Unclear = true, s.Unclear || s.Opened
 	s, fx := begin(s, goal)
 	return s, append([]Effect{{Kind: DoKill}}, fx...)
 }
@@ -327,6 +330,11 @@ func closing(s State, e Event) (State, []Effect) {
 			return giveUp(s)
 		}
 	case EvFault:
+		if !s.Closed && s.Lost && !s.Told && e.Fault.Code == sdk.CodeFenced && e.Cause == "" {
+			// The session went first, and still a target refused a write.
+			s.Told = true
+			return s, []Effect{{Kind: DoOverlap, Text: string(coordination.CauseFence)}}
+		}
 		if !s.Closed || e.Cause != "" {
 			return s, nil // of what was aborted, or of a write beside it: the release tells
 		}
@@ -355,7 +363,7 @@ func giveUp(s State) (State, []Effect) {
 	if s.Reason != "" {
 		reason += ": " + s.Reason
 	}
-	return s, []Effect{{Kind: DoEnd, Text: reason}}
+	return s, []Effect{{Kind: DoEnd, Text: reason, Unclear: s.Unclear}}
 }
 
 func finish(s State, goal Phase) (State, []Effect) {
