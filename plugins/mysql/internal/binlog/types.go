@@ -125,3 +125,13 @@ type Event struct {
 	At   int64 // offset of the event
 	End  int64 // offset after it
 }
+
+// Between reports whether events of the type stand between transactions and belong
+// to none.
+func (t Type) Between() bool {
+	switch t {
+	case FormatDescription, PreviousGTIDs, MariaGTIDList, BinlogCheckpoint, Stop, Rotate, Heartbeat, HeartbeatV2, Ignorable, TransactionContext, ViewChange, StartEncryption:
+		return true
+	}
+	return false
+}

@@ -179,6 +179,12 @@ func (r *Reader) last(ctx context.Context) (place, error) {
 		if err := r.scan.Peek(&h); err != nil {
 			break
 		}
+		if h.Type.Between() || !h.Type.Known() && h.Flags&binlog.FlagIgnorable != 0 {
+			if err := r.scan.Skip(&h); err != nil {
+				return place{}, r.fault(err)
+			}
+			continue
+		}
 		if err := binlog.Index(r.scan, &x, r.far); err != nil {
 			return place{}, r.fault(err)
 		}

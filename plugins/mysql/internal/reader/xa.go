@@ -109,6 +109,12 @@ func (r *Reader) preparedIn(i int, id string) (found span, ok bool, err error) {
 		} else if err != nil {
 			return found, ok, err
 		}
+		if h.Type.Between() || !h.Type.Known() && h.Flags&binlog.FlagIgnorable != 0 {
+			if err := s.Skip(&h); err != nil {
+				return found, ok, err
+			}
+			continue
+		}
 		if err := binlog.Index(s, &x, again); err != nil {
 			return found, ok, err
 		}

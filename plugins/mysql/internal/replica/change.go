@@ -47,7 +47,7 @@ func (r *Replica) change(c *batch.Change) error {
 		if t.Schema != nil {
 			old = t.Schema.Column(c.OldName)
 		}
-		if old < 0 || t.Schema.Columns[old].Type != c.Column.Type || t.Schema.Columns[old].Native != c.Column.Native {
+		if old < 0 || t.Schema.Columns[old].Type != c.Column.Type || t.Schema.Columns[old].Native != c.Column.Native || t.Schema.Columns[old].Charset != c.Column.Charset {
 			t.forget(c.Column.Name)
 		}
 	case batch.DDLOther:

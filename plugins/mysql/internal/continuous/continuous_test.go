@@ -1,0 +1,139 @@
+package continuous
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"github.com/datalink-go/datalink/examples/stack"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/reader"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/replica"
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+)
+
+// seconds is how long each server is written to: DATALINK_CONTINUOUS, default 8.
+func seconds() time.Duration {
+	if n, err := strconv.Atoi(os.Getenv("DATALINK_CONTINUOUS")); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	return 8 * time.Second
+}
+
+func seed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("DATALINK_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return uint64(time.Now().UnixNano()) % 1e6
+}
+
+// keep copies the logs of a run that failed to where DATALINK_KEEP says.
+func keep(t *testing.T, srv *stack.Server) {
+	dir := os.Getenv("DATALINK_KEEP")
+	if !t.Failed() || dir == "" {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(srv.Facts["datadir"], "log.*"))
+	for _, l := range logs {
+		if data, err := os.ReadFile(l); err == nil {
+			_ = os.WriteFile(filepath.Join(dir, srv.Kind+"-"+filepath.Base(l)), data, 0o600)
+		}
+	}
+}
+
+// TestContinuous reads the files of a server that eight sessions write to, with a
+// reader that is killed at random, and compares all tables at the end.
+func TestContinuous(t *testing.T) {
+	for _, s := range []struct {
+		name    string
+		kind    string
+		options []string
+	}{
+		{"mysql", "mysql", []string{"--binlog-row-metadata=MINIMAL", "--max-binlog-size=4M"}},
+		{"mariadb", "mariadb", []string{"--binlog-row-metadata=NO_LOG", "--max-binlog-size=4M", "--sync-binlog=1"}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			srv := stack.Start(t, s.kind, append(s.options, "--log-bin=log")...)
+			db, err := sql.Open("mysql", "root@tcp("+srv.Addr()+")/?multiStatements=true")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			which := alltypes.MySQL
+			if s.kind == "mariadb" {
+				which = alltypes.MariaDB
+			}
+			seed := seed()
+			t.Logf("DATALINK_SEED=%d", seed)
+			ctx := context.Background()
+			src, err := New(ctx, db, which, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.Pause = 2 * time.Millisecond
+			t.Cleanup(func() { keep(t, srv) })
+			f := &replica.Follower{
+				New: func() (sdk.Reader, error) {
+					return reader.New(sdk.Env{}, reader.Config{Files: sdk.Strings{filepath.Join(srv.Facts["datadir"], "log.0*")}, Tables: sdk.Strings{Database + ".*"}, Start: "earliest", DDL: "apply", MaxEvent: 1 << 30, MaxWindow: 64 << 20})
+				},
+				Limits: batch.Limits{Events: 50}, Replica: replica.New(),
+			}
+			busy, stop := context.WithTimeout(ctx, seconds())
+			defer stop()
+			wrote := make(chan struct{})
+			go func() {
+				defer close(wrote)
+				src.Write(busy, db, 8)
+			}()
+			r := rand.New(rand.NewPCG(seed, 99))
+			for done := false; !done; {
+				select {
+				case <-wrote:
+					done = true
+				default:
+				}
+				life, kill := context.WithTimeout(ctx, time.Duration(20+r.IntN(400))*time.Millisecond)
+				err := f.Run(life, 0)
+				kill()
+				// A file ends wherever the server has got to with writing it.
+				var fault *sdk.Fault
+				if err != nil && !(errors.As(err, &fault) && fault.Code == sdk.CodeCorruptSource && !done) {
+					t.Fatal(err)
+				}
+				if err != nil || f.Opened%10 == 0 {
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+			if err := f.Run(ctx, 0); err != nil {
+				t.Fatal(err)
+			}
+			c, err := db.Conn(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			d, err := f.Replica.Compare(ctx, c, Database, func(n string) bool { return n == "mark" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d transactions, %d rolled back, %d by XA, %d statements, %d schema changes; %d readers, events %v; %d tables, %d rows, %d cells equal, %d unknown", src.Committed.Load(), src.RolledBack.Load(), src.XA.Load(), src.Changes.Load(), src.Schema.Load(), f.Opened, f.Replica.Events, d.Tables, d.Rows, d.Cells, d.Unknown)
+			if len(d.Found) > 0 {
+				t.Errorf("differences (DATALINK_SEED=%d):\n%s", seed, strings.Join(d.Found[:min(len(d.Found), 20)], "\n"))
+			}
+			if d.Rows < 20 || src.Schema.Load() < 3 || d.Unknown > d.Cells {
+				t.Errorf("too little was done: %s", fmt.Sprint(d))
+			}
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package continuous
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+)
+
+// Source is a server that is written to.
+type Source struct {
+	Seed uint64
+	// Pause is how long a session rests between transactions; 0 = not at all.
+	Pause time.Duration
+	// DDL says that schema changes are made too.
+	DDL bool
+
+	cat catalog
+
+	Committed, RolledBack, Changes, Schema, XA atomic.Int64
+}
+
+// New makes the tables through a connection that allows several statements at once.
+func New(ctx context.Context, db *sql.DB, server alltypes.Server, seed uint64) (*Source, error) {
+	s := &Source{Seed: seed, DDL: true, cat: catalog{cases: usable(server)}}
+	r := rand.New(rand.NewPCG(seed, 0))
+	c, err := session(ctx, db, r)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	for _, q := range []string{"DROP DATABASE IF EXISTS " + Database, "CREATE DATABASE " + Database + " CHARACTER SET utf8mb4", "USE " + Database, "CREATE TABLE mark (id INT PRIMARY KEY)"} {
+		if _, err := c.ExecContext(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	for len(s.cat.tables) < 6 {
+		t := s.cat.table(r)
+		if _, err := c.ExecContext(ctx, t.create()); err != nil {
+			continue // too large a row
+		}
+		s.cat.tables = append(s.cat.tables, t)
+	}
+	return s, nil
+}
+
+// session is a connection as applications set them up: some in other zones.
+func session(ctx context.Context, db *sql.DB, r *rand.Rand) (*sql.Conn, error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	zone := []string{"+00:00", "+05:30", "-08:45"}[r.IntN(3)]
+	for _, q := range []string{"SET NAMES utf8mb4, sql_mode = '', time_zone = '" + zone + "', innodb_lock_wait_timeout = 1", "SET lock_wait_timeout = 2"} {
+		if _, err := c.ExecContext(ctx, q); err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	_, _ = c.ExecContext(ctx, "USE "+Database)
+	return c, nil
+}
+
+// Write keeps sessions busy until ctx ends. Connections that are lost, as with a
+// server that is killed, are made anew.
+func (s *Source) Write(ctx context.Context, db *sql.DB, sessions int) {
+	var wg sync.WaitGroup
+	for w := range sessions {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			r := rand.New(rand.NewPCG(s.Seed, uint64(w)+1))
+			for n := 0; ctx.Err() == nil; n++ {
+				c, err := session(ctx, db, r)
+				if err != nil {
+					pause(ctx, 50*time.Millisecond)
+					continue
+				}
+				for ctx.Err() == nil && c.PingContext(ctx) == nil {
+					s.transaction(ctx, c, r, fmt.Sprintf("x%d_%d", w, n))
+					n++
+					pause(ctx, s.Pause)
+				}
+				_ = c.Raw(func(any) error { return sql.ErrConnDone })
+				c.Close()
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (s *Source) transaction(ctx context.Context, c *sql.Conn, r *rand.Rand, xid string) {
+	run := func(q string) bool {
+		_, err := c.ExecContext(ctx, q)
+		return err == nil
+	}
+	if s.DDL && r.IntN(60) == 0 {
+		if q, done := s.cat.alter(r); run(q) {
+			done()
+			s.Schema.Add(1)
+		}
+		return
+	}
+	xa := r.IntN(12) == 0
+	begin, commit, rollback := "BEGIN", []string{"COMMIT"}, []string{"ROLLBACK"}
+	if xa {
+		begin = "XA START '" + xid + "'"
+		commit = []string{"XA END '" + xid + "'", "XA PREPARE '" + xid + "'", "XA COMMIT '" + xid + "'"}
+		rollback = []string{"XA END '" + xid + "'", "XA PREPARE '" + xid + "'", "XA ROLLBACK '" + xid + "'"}
+	}
+	if !run(begin) {
+		return
+	}
+	saved := false
+	for range 1 + r.IntN(6) {
+		switch n := r.IntN(20); {
+		case n == 0:
+			saved = run("SAVEPOINT s") || saved
+		case n == 1 && saved:
+			run("ROLLBACK TO SAVEPOINT s")
+		default:
+			t := s.cat.pick(r)
+			if run(t.change(r)) {
+				s.Changes.Add(1)
+			}
+		}
+	}
+	end, count := commit, &s.Committed
+	if r.IntN(8) == 0 {
+		end, count = rollback, &s.RolledBack
+	}
+	for i, q := range end {
+		if run(q) {
+			continue
+		}
+		if xa && i == 0 { // the server gave the transaction up
+			run("XA ROLLBACK '" + xid + "'")
+		}
+		if xa && i > 0 {
+			run("XA ROLLBACK '" + xid + "'")
+		}
+		run("ROLLBACK")
+		return
+	}
+	count.Add(1)
+	if xa {
+		s.XA.Add(1)
+	}
+}
+
+// Mark writes a row by which a reader knows that it has seen everything.
+func (s *Source) Mark(ctx context.Context, db *sql.DB, id int) error {
+	_, err := db.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s.mark VALUES (%d)", Database, id))
+	return err
+}
