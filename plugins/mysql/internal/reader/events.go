@@ -76,7 +76,7 @@ func (r *Reader) rows(ev *binlog.Event, b *binlog.Bounds) error {
 		undone = undone || ev.At >= u.From && ev.At < u.To
 	}
 	if t.mark != nil && !undone {
-		return r.mark(ev, t.mark)
+		return r.originOf(ev, t.mark)
 	}
 	if t.skip || r.tx.ignored {
 		return nil

@@ -100,10 +100,10 @@ func baseOf(n schema.Name) schema.Name {
 	return schema.Name{Database: n.Database, Table: base}
 }
 
-// settle turns what a statement did into what it means for targets: the tables of
+// meaning turns what a statement did into what it means for targets: the tables of
 // online schema changes are left out, and where a copy takes a table's place the
 // table was altered. It returns the tables whose online schema change went on.
-func (r *Reader) settle(changes []schema.Change, at schema.Place) (out []schema.Change, touched []schema.Name) {
+func (r *Reader) meaning(changes []schema.Change, at schema.Place) (out []schema.Change, touched []schema.Name) {
 	of := func(b schema.Name) *online {
 		o := r.online[b]
 		if o == nil {

@@ -70,10 +70,10 @@ func (r *Reader) markLayout(tm *rows.TableMap) *rows.Layout {
 	return l
 }
 
-// mark reads whose transaction it is from a row of a progress table, and leaves
+// originOf reads whose transaction it is from a row of a progress table, and leaves
 // the transaction out where that is configured. A mark behind other changes says
 // nothing: a writer's own comes first.
-func (r *Reader) mark(ev *binlog.Event, l *rows.Layout) error {
+func (r *Reader) originOf(ev *binlog.Event, l *rows.Layout) error {
 	if r.tx.begun || r.tx.ignored {
 		return nil
 	}

@@ -180,7 +180,7 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 	if r.quiet() {
 		return nil
 	}
-	changes, touched := r.settle(eff.Changes, r.hist.Place())
+	changes, touched := r.meaning(eff.Changes, r.hist.Place())
 	for i := range changes {
 		c := &changes[i]
 		wanted := r.wants(c.Table.Database, c.Table.Table) || c.Kind == schema.Renamed && r.wants(c.Old.Database, c.Old.Table)
