@@ -20,6 +20,7 @@ type Config struct {
 	OnlineChanges  string       `config:"onlineChanges" doc:"tables that gh-ost and pt-online-schema-change make beside one that is read: leave them out and see the swap as a schema change, or take them as tables like others" enum:"recognize|off" default:"recognize"`
 	OnUnknownTable string       `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`
 	OnStatement    string       `config:"onStatement" doc:"a change that the log holds as a statement and not as rows: stop, or leave it out" enum:"stop|ignore" default:"stop"`
+	IgnoreStmts    sdk.Strings  `config:"ignoreStatements" doc:"tables, as patterns of database.table, whose changes by statement are left out where onStatement is stop" default:"[]"`
 	MaxEvent       sdk.ByteSize `config:"maxEvent" doc:"largest single event, and with it the largest row" default:"1GiB"`
 	MaxWindow      sdk.ByteSize `config:"maxWindow" doc:"largest decompression window of a compressed transaction" default:"64MiB"`
 }
@@ -35,6 +36,11 @@ func (c *Config) Validate() []sdk.Problem {
 	for i, t := range c.Tables {
 		if _, err := newPattern(t); err != nil {
 			p = append(p, sdk.Problem{Path: fmt.Sprintf("tables[%d]", i), Found: t, Expected: "database.table with * and ?, ! in front to exclude", Message: err.Error()})
+		}
+	}
+	for i, t := range c.IgnoreStmts {
+		if p1, err := newPattern(t); err != nil || p1.exclude {
+			p = append(p, sdk.Problem{Path: fmt.Sprintf("ignoreStatements[%d]", i), Found: t, Expected: "database.table with * and ?", Message: "not a pattern of tables"})
 		}
 	}
 	if _, err := parseStart(c.Start); err != nil {
@@ -115,6 +121,16 @@ func newFilter(tables []string) filter {
 		}
 	}
 	return f
+}
+
+// match reports whether one of the patterns names the table.
+func (f filter) match(db, table string) bool {
+	for i := range f {
+		if f[i].match(db, table) {
+			return true
+		}
+	}
+	return false
 }
 
 // wants reports whether a table is read: it matches a pattern that includes, if

@@ -50,7 +50,7 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 		return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: %v; the statement is: %s", r.scan.Name(), ev.At, eff.Err, shorten(st.Text)).
 			Suggest("see whether it changes rows or tables that are read; onStatement: ignore passes over it")
 	case schema.Rows:
-		if eff.Table.Table != "" && !r.wants(eff.Table.Database, eff.Table.Table) {
+		if !r.concerns(eff.Tables) {
 			return nil
 		}
 		return r.statement(ev, shorten(st.Text))
@@ -134,7 +134,18 @@ func (r *Reader) statement(ev *binlog.Event, what string) error {
 		return nil
 	}
 	return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: the log holds a change as a statement, not as rows: %s", r.scan.Name(), ev.At, what).
-		Suggest("set binlog_format=ROW at the source, or onStatement: ignore")
+		Suggest("set binlog_format=ROW at the source, for all sessions; or name its tables in ignoreStatements, or set onStatement: ignore, which leaves such changes out")
+}
+
+// concerns reports whether one of the tables is read, and statements on it are not
+// passed over; without names it may be.
+func (r *Reader) concerns(tables []schema.Name) bool {
+	for _, n := range tables {
+		if r.wants(n.Database, n.Table) && !r.passes.match(n.Database, n.Table) {
+			return true
+		}
+	}
+	return len(tables) == 0
 }
 
 // quiet reports whether the transaction lies before the configured start time.

@@ -22,6 +22,7 @@ type Reader struct {
 	cfg    Config
 	start  start
 	filter filter
+	passes filter // tables whose changes by statement are left out
 	log    *slog.Logger
 
 	files []binlog.File
@@ -68,7 +69,7 @@ func New(env sdk.Env, cfg Config) (*Reader, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s, _ := parseStart(cfg.Start)
-	r := &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), log: log}
+	r := &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), passes: newFilter(cfg.IgnoreStmts), log: log}
 	r.lookAhead = r.far
 	return r, nil
 }

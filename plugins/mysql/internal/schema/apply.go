@@ -111,7 +111,7 @@ func (c *change1) statement() {
 		c.eff.Class = TruncateTable
 		c.eff.Table.Database, c.eff.Table.Table = p.tableName()
 	case "DELETE":
-		c.eff.Class = Rows
+		c.eff.Class, c.eff.Tables = Rows, c.rowTables(verb)
 		// The server writes this for a MEMORY table that lost its rows in a restart.
 		if p.i++; p.take("FROM") {
 			c.eff.Table.Database, c.eff.Table.Table = p.tableName()
@@ -120,7 +120,7 @@ func (c *change1) statement() {
 			}
 		}
 	case "INSERT", "UPDATE", "REPLACE", "LOAD", "WITH", "CALL", "DO", "SELECT", "VALUES", "IMPORT", "EXECUTE", "MERGE":
-		c.eff.Class = Rows
+		c.eff.Class, c.eff.Tables = Rows, c.rowTables(verb)
 	default:
 		if !harmless[verb] {
 			p.refuse("verb %q", verb)

@@ -172,6 +172,33 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestRowTables names what statements change.
+func TestRowTables(t *testing.T) {
+	for _, c := range []struct{ sql, want string }{
+		{"INSERT INTO t VALUES (1)", "d.t"},
+		{"insert low_priority ignore e.`t t` (a) select a from u", "e.t t"},
+		{"REPLACE t SET a = 1", "d.t"},
+		{"LOAD DATA LOCAL INFILE 'INTO TABLE x' REPLACE INTO TABLE t FIELDS TERMINATED BY ','", "d.t"},
+		{"UPDATE LOW_PRIORITY t AS x SET a = 1 WHERE b IN (SELECT 1 FROM u)", "d.t"},
+		{"UPDATE t a JOIN e.u b USING (id) LEFT JOIN v ON (a.x = v.x), w SET a.x = 1", "d.t e.u d.v d.w"},
+		{"UPDATE (SELECT 1) q, t SET a = 1", ""},
+		{"DELETE FROM t WHERE a = 1", "d.t"},
+		{"DELETE a, b FROM t a INNER JOIN u b WHERE 1", "d.t d.u"},
+		{"DELETE FROM t USING t, u WHERE 1", "d.t d.t d.u"},
+		{"CALL p()", ""},
+		{"WITH q AS (SELECT 1) UPDATE t SET a = 1", ""},
+	} {
+		eff := NewHistory().Apply(Statement{Text: c.sql, Database: "d", Dialect: mysql84})
+		var got []string
+		for _, n := range eff.Tables {
+			got = append(got, n.String())
+		}
+		if g := strings.Join(got, " "); g != c.want || eff.Class != Rows {
+			t.Errorf("%s: class %d, tables %q, want %q", c.sql, eff.Class, g, c.want)
+		}
+	}
+}
+
 // TestVersions goes back to earlier places with what was kept.
 func TestVersions(t *testing.T) {
 	h := NewHistory()

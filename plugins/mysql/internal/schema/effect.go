@@ -49,7 +49,8 @@ const (
 type Effect struct {
 	Class   Class
 	Changes []Change
-	Table   Name // of TruncateTable and of some of Rows
+	Table   Name   // of TruncateTable
+	Tables  []Name // of Rows: those that may have changed; nil = it cannot be told
 	Verb    string
 	Charset string // database whose default character set changed
 	Err     error  // NotUnderstood
