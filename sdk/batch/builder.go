@@ -38,19 +38,20 @@ type Builder struct {
 	held   bool   // all changes get the ordinal next
 
 	// The row being built.
-	inRow    bool
-	inImage  bool
-	schema   *Schema
-	info     *schemaInfo
-	infos    map[*Schema]*schemaInfo
-	event    int // where the event starts
-	imageAt  int // where the image's length stands
-	side     Side
-	col      int
-	spans    [2][]span // of the key columns in each image
-	keyBuf   [2][]byte
-	err      error
-	varStart int
+	inRow      bool
+	inImage    bool
+	schema     *Schema
+	info       *schemaInfo
+	infos      map[*Schema]*schemaInfo
+	event      int // where the event starts
+	imageAt    int // where the image's length stands
+	side       Side
+	imageFlags [2]byte // of the images of the row
+	col        int
+	spans      [2][]span // of the key columns in each image
+	keyBuf     [2][]byte
+	err        error
+	varStart   int
 }
 
 type span struct {

@@ -80,6 +80,7 @@ func (b *Builder) EndImage() {
 		return
 	}
 	binary.LittleEndian.PutUint32(b.buf[b.imageAt:], uint32(len(b.buf)-b.imageAt-4))
+	b.imageFlags[b.side] = b.buf[b.imageAt+4]
 }
 
 // EndRow closes the row: it adds the key bytes and returns the first error since
@@ -116,6 +117,24 @@ func (b *Builder) LastKeys() (key, old []byte) {
 		old = b.keyBuf[1]
 	}
 	return key, old
+}
+
+// LastWhole reports whether the row that EndRow closed last leaves nothing of a row
+// open: it is a delete, or one of its images is complete.
+func (b *Builder) LastWhole() bool {
+	const part = imageAbsent | imageUnchanged
+	flags := b.buf[b.event+1]
+	if Kind(b.buf[b.event]) == Delete {
+		return true
+	}
+	return flags&eventBefore != 0 && b.imageFlags[BeforeImage]&part == 0 || flags&eventAfter != 0 && b.imageFlags[AfterImage]&part == 0
+}
+
+// DropLast takes back the row that EndRow closed last. Its ordinal stays taken, so
+// that those that follow have theirs whether it is taken back or not.
+func (b *Builder) DropLast() {
+	b.buf = b.buf[:b.event]
+	b.starts = b.starts[:len(b.starts)-1]
 }
 
 // DropRow forgets the open row, as if BeginRow had not been called.
