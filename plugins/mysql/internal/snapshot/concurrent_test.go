@@ -27,7 +27,10 @@ func load(t *testing.T, srv *stack.Server, sessions int, statement func(r *rand.
 			}
 			defer c.Close()
 			r := rand.New(rand.NewPCG(uint64(i), 7))
+			pace := time.NewTicker(10 * time.Millisecond)
+			defer pace.Stop()
 			for ctx.Err() == nil {
+				<-pace.C
 				for _, sql := range statement(r) {
 					if _, err := c.Exec(context.Background(), sql); err != nil && !strings.Contains(err.Error(), "1213") && !strings.Contains(err.Error(), "1062") && !strings.Contains(err.Error(), "1205") {
 						t.Error(err)
@@ -98,7 +101,7 @@ func snapshotUnderLoad(t *testing.T, srv *stack.Server, cfg Config, stop func())
 	s := newStream(t, srv)
 	cfg.All = true
 	s.w = New(cfg, s, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	s.w.Start(t.Context())
 	defer s.w.Close()
@@ -183,10 +186,10 @@ func TestUnderLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := stack.Start(t, c.kind, c.options...)
-			const rows = 20000
+			const rows = 6000
 			prepareConcurrent(srv, rows)
 			keyless := !strings.Contains(c.name, "minimal")
-			stop := load(t, srv, 6, changeConcurrent(rows, keyless))
+			stop := load(t, srv, 3, changeConcurrent(rows, keyless))
 			s := snapshotUnderLoad(t, srv, Config{Options: Options{ChunkRows: 500, Parallel: 3, StatementTimeout: time.Minute}, Piece: 16 << 10, Session: 100 * time.Millisecond}, stop)
 			t.Logf("%d rows read, %d ranges, %d blocks", s.model.reads, len(s.model.ranges), s.blocks)
 			for _, d := range s.differ(concurrentColumns) {

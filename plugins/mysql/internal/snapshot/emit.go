@@ -192,7 +192,7 @@ func (w *Weaver) emit(out *batch.Builder) (done bool, err error) {
 		if err := p.block.Event(p.next, &ev); err != nil {
 			return false, err
 		}
-		if len(ev.Key) > 0 && v.changed(ev.Key) && !w.cfg.Switches.KeepChange {
+		if !v.hold() && v.changed(ev.Key) && !w.cfg.Switches.KeepChange {
 			continue
 		}
 		if err := out.CopyEvent(&ev); err != nil {

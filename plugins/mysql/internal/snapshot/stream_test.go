@@ -36,8 +36,7 @@ type stream struct {
 	out     *batch.Builder
 	gtid    string
 	blocks  int
-	onBlock func()
-	compare bool
+	scan    *binlog.Scanner
 }
 
 func (s *stream) Dial(ctx context.Context) (*server.Conn, error) { return dialTest(ctx, s.srv) }
@@ -174,7 +173,12 @@ func (s *stream) flush() error {
 func (s *stream) event(raw []byte) error {
 	var ev binlog.Event
 	at := int64(binary.LittleEndian.Uint32(raw[13:])) - int64(len(raw))
-	sc := binlog.NewScanner("log", bytes.NewReader(raw), at, s.format, 0)
+	if s.scan == nil {
+		s.scan = binlog.NewScanner("log", bytes.NewReader(raw), at, s.format, 0)
+	} else {
+		s.scan.Reset("log", bytes.NewReader(raw), at, s.format)
+	}
+	sc := s.scan
 	if err := sc.Next(&ev); err != nil {
 		return err
 	}
