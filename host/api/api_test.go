@@ -96,23 +96,35 @@ func TestRoundTrip(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	b := &backend{}
-	srv := httptest.NewServer(api.Guard("right", api.Handler(b)))
+	srv := httptest.NewServer(api.Guard(api.Tokens{Write: "right", Read: "look"}, api.Handler(b)))
 	defer srv.Close()
 	for _, tt := range []struct {
-		token string
-		ok    bool
-	}{{"right", true}, {"", false}, {"wrong", false}, {"righ", false}} {
-		c, err := api.NewClient(srv.URL, tt.token)
+		token       string
+		read, write bool
+	}{{"right", true, true}, {"look", true, false}, {"", false, false}, {"wrong", false, false}, {"righ", false, false}} {
+		c, err := api.NewClient(srv.URL, api.Access{Token: tt.token})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = c.Task(context.Background(), "t")
-		if (err == nil) != tt.ok {
-			t.Errorf("token %q: %v, want it to pass: %v", tt.token, err, tt.ok)
+		if (err == nil) != tt.read {
+			t.Errorf("token %q reads: %v, want it to pass: %v", tt.token, err, tt.read)
+		}
+		_, err = c.Apply(context.Background(), nil)
+		if (err == nil) != tt.write {
+			t.Errorf("token %q writes: %v, want it to pass: %v", tt.token, err, tt.write)
 		}
 	}
-	if len(b.asked) != 1 {
-		t.Errorf("the backend was asked %q, want once", b.asked)
+	if len(b.asked) != 3 {
+		t.Errorf("the backend was asked %q, want three times", b.asked)
+	}
+	// Without tokens nothing passes, least of all a request without one.
+	none := httptest.NewServer(api.Guard(api.Tokens{}, api.Handler(b)))
+	defer none.Close()
+	if c, err := api.NewClient(none.URL, api.Access{}); err != nil {
+		t.Fatal(err)
+	} else if _, err := c.Task(context.Background(), "t"); err == nil {
+		t.Error("a request without a token passes where no token is set")
 	}
 }
 
@@ -123,8 +135,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("ListenTCP(%s) listens, want a refusal", address)
 		}
 	}
-	for _, address := range []string{"https://127.0.0.1:1", "127.0.0.1:80", "unix:", "ftp://x"} {
-		if _, err := api.NewClient(address, ""); api.KindOf(err) != api.Usage {
+	for _, address := range []string{"https://", "127.0.0.1:80", "unix:", "ftp://x"} {
+		if _, err := api.NewClient(address, api.Access{}); api.KindOf(err) != api.Usage {
 			t.Errorf("NewClient(%s) = %v, want an error of usage", address, err)
 		}
 	}
@@ -142,18 +154,20 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestToken(t *testing.T) {
+func TestTokens(t *testing.T) {
 	dir := t.TempDir()
-	a, err := api.Token(dir)
+	a, err := api.TokensOf(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := api.Token(dir)
-	if err != nil || a != b || len(a) != 64 {
-		t.Errorf("tokens %q and %q, %v; want one of 64 digits", a, b, err)
+	b, err := api.TokensOf(dir)
+	if err != nil || a != b || len(a.Write) != 64 || len(a.Read) != 64 || a.Read == a.Write {
+		t.Errorf("tokens %q and %q, %v; want the same two of 64 digits", a, b, err)
 	}
-	if st, _ := os.Stat(filepath.Join(dir, api.TokenFile)); st.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, want 0600", st.Mode())
+	for _, f := range []string{api.TokenFile, api.ReadTokenFile} {
+		if st, _ := os.Stat(filepath.Join(dir, f)); st.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, want 0600", f, st.Mode())
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +30,36 @@ type Client struct {
 
 var _ Backend = (*Client)(nil)
 
-// NewClient returns a client of unix:///path/of/socket or http://host:port.
-func NewClient(address, token string) (*Client, error) {
+// Access is what a client shows and trusts.
+type Access struct {
+	Token     string
+	CA        string // file with the authority of an https server; "" = the system's
+	Cert, Key string // files, where the server wants a certificate of its clients
+}
+
+func (a Access) tls() (*tls.Config, error) {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.CA != "" {
+		pool, err := authority(a.CA)
+		if err != nil {
+			return nil, As(Usage, fmt.Errorf("--api-ca: %w", err))
+		}
+		cfg.RootCAs = pool
+	}
+	if a.Cert != "" || a.Key != "" {
+		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return nil, As(Usage, fmt.Errorf("--api-cert %q with --api-key %q: %w", a.Cert, a.Key, err))
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+// NewClient returns a client of unix:///path/of/socket, http://host:port or
+// https://host:port.
+func NewClient(address string, access Access) (*Client, error) {
+	token := access.Token
 	u, err := url.Parse(address)
 	switch {
 	case err != nil: // told below
@@ -40,8 +69,14 @@ func NewClient(address, token string) (*Client, error) {
 		return &Client{name: address, base: "http://datalink", token: token, http: &http.Client{Transport: t}}, nil
 	case u.Scheme == "http" && u.Host != "":
 		return &Client{name: address, base: "http://" + u.Host, token: token, http: &http.Client{Transport: &http.Transport{}}}, nil
+	case u.Scheme == "https" && u.Host != "":
+		cfg, err := access.tls()
+		if err != nil {
+			return nil, err
+		}
+		return &Client{name: address, base: "https://" + u.Host, token: token, http: &http.Client{Transport: &http.Transport{TLSClientConfig: cfg}}}, nil
 	}
-	return nil, Errorf(Usage, "--api: found %q, expected unix:///path/api.sock or http://127.0.0.1:PORT", address)
+	return nil, Errorf(Usage, "--api: found %q, expected unix:///path/api.sock, http://127.0.0.1:PORT or https://HOST:PORT", address)
 }
 
 // Find returns a client of the daemon that uses a data directory, nil when none
@@ -54,7 +89,7 @@ func Find(ctx context.Context, dir string) *Client {
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
-	c, err := NewClient((&url.URL{Scheme: "unix", Path: path}).String(), "")
+	c, err := NewClient((&url.URL{Scheme: "unix", Path: path}).String(), Access{})
 	if err != nil || c.do(ctx, "GET", "/healthz", nil, nil) != nil {
 		return nil
 	}

@@ -10,11 +10,12 @@
 // Invariants:
 //
 //   - The unix socket lies in the owner-only data directory. Over TCP each request
-//     carries the token of the file api.token, and the address is a loopback one
-//     unless the operator says otherwise.
+//     carries a token of the files api.token or api.read.token, and the address is
+//     a loopback one unless there is TLS or the operator says otherwise.
+//   - What is served is what /v1/openapi.json describes: both come of one table.
 //   - Bodies are bounded; unknown fields of a request are errors.
 //   - An error is {"error": {"kind", "message", "problems"}}; kinds are a fixed set
 //     (see Kind), from which the exit code of a command follows.
 //
-// What it does not do: authentication of users; TLS.
+// What it does not do: authentication of users.
 package api

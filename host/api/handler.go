@@ -5,30 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 )
 
 // maxBody bounds a request.
 const maxBody = 16 << 20
-
-type numbers struct {
-	Writer  string   `json:"writer"`
-	Numbers []uint64 `json:"numbers"`
-}
-
-type install struct {
-	Registry string `json:"registry"`
-	Name     string `json:"name"`
-	Version  string `json:"version"`
-}
-
-type position struct {
-	Position string `json:"position"`
-}
-
-type change struct {
-	To Change `json:"to"`
-}
 
 type failure struct {
 	Error struct {
@@ -37,87 +17,17 @@ type failure struct {
 	} `json:"error"`
 }
 
-// Handler serves a Backend under /v1.
+// Handler serves a Backend under /v1, and its description at /v1/openapi.json.
 func Handler(b Backend) http.Handler {
 	mux := http.NewServeMux()
-	on := func(pattern string, f func(r *http.Request) (any, error)) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	for _, rt := range routes(b) {
+		mux.HandleFunc(rt.method+" "+rt.path, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-			v, err := f(r)
+			v, err := rt.serve(r)
 			reply(w, v, err)
 		})
 	}
-	on("POST /v1/tasks", func(r *http.Request) (any, error) {
-		var q []File
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.Apply(r.Context(), q)
-	})
-	on("GET /v1/tasks", func(r *http.Request) (any, error) { return b.Tasks(r.Context()) })
-	on("GET /v1/tasks/{task}", func(r *http.Request) (any, error) { return b.Task(r.Context(), r.PathValue("task")) })
-	on("DELETE /v1/tasks/{task}", func(r *http.Request) (any, error) {
-		return struct{}{}, b.Delete(r.Context(), r.PathValue("task"), r.URL.Query().Get("release") == "true")
-	})
-	on("POST /v1/tasks/{task}/change", func(r *http.Request) (any, error) {
-		var q change
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.Change(r.Context(), r.PathValue("task"), q.To)
-	})
-	on("GET /v1/tasks/{task}/position", func(r *http.Request) (any, error) { return b.Position(r.Context(), r.PathValue("task")) })
-	on("PUT /v1/tasks/{task}/position", func(r *http.Request) (any, error) {
-		var q position
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.SetPosition(r.Context(), r.PathValue("task"), q.Position)
-	})
-	on("GET /v1/tasks/{task}/dead-letters", func(r *http.Request) (any, error) {
-		return b.DeadLetters(r.Context(), r.PathValue("task"))
-	})
-	on("GET /v1/tasks/{task}/dead-letters/{number}", func(r *http.Request) (any, error) {
-		n, err := strconv.ParseUint(r.PathValue("number"), 10, 64)
-		if err != nil {
-			return nil, Errorf(Usage, "dead letter %q: expected a number", r.PathValue("number"))
-		}
-		return b.DeadLetter(r.Context(), r.PathValue("task"), r.URL.Query().Get("writer"), n)
-	})
-	on("POST /v1/tasks/{task}/dead-letters/retry", func(r *http.Request) (any, error) {
-		var q numbers
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.Retry(r.Context(), r.PathValue("task"), q.Writer, q.Numbers)
-	})
-	on("POST /v1/tasks/{task}/dead-letters/drop", func(r *http.Request) (any, error) {
-		var q numbers
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.Drop(r.Context(), r.PathValue("task"), q.Writer, q.Numbers)
-	})
-	on("GET /v1/overlaps", func(r *http.Request) (any, error) { return b.Overlaps(r.Context()) })
-	on("GET /v1/overlaps/{id}", func(r *http.Request) (any, error) { return b.Overlap(r.Context(), r.PathValue("id")) })
-	on("GET /v1/plugins", func(r *http.Request) (any, error) { return b.Plugins(r.Context()) })
-	on("GET /v1/plugins/{name}", func(r *http.Request) (any, error) {
-		return b.Plugin(r.Context(), r.PathValue("name"), r.URL.Query().Get("version"))
-	})
-	on("POST /v1/plugins", func(r *http.Request) (any, error) {
-		var q install
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.Install(r.Context(), q.Registry, q.Name, q.Version)
-	})
-	on("POST /v1/doctor", func(r *http.Request) (any, error) {
-		var q []File
-		if err := read(r, &q); err != nil {
-			return nil, err
-		}
-		return b.Doctor(r.Context(), q)
-	})
+	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) { reply(w, Description(), nil) })
 	return mux
 }
 
@@ -152,18 +62,29 @@ func reply(w http.ResponseWriter, v any, err error) {
 	_ = json.NewEncoder(w).Encode(f)
 }
 
-// Guard lets only requests pass that carry the token.
-func Guard(token string, next http.Handler) http.Handler {
+// Tokens are what requests over TCP carry. Read is for those that change nothing.
+type Tokens struct{ Write, Read string }
+
+// Guard lets only requests pass that carry a token which allows them.
+func Guard(t Tokens, next http.Handler) http.Handler {
+	refuse := func(w http.ResponseWriter, code int, message string) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(code)
+		var f failure
+		f.Error.Kind, f.Error.Message = Usage, message
+		_ = json.NewEncoder(w).Encode(f)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !sameToken(r.Header.Get("Authorization"), "Bearer "+token) {
-			w.Header().Set("Content-Type", "application/json")
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			w.WriteHeader(http.StatusUnauthorized)
-			var f failure
-			f.Error.Kind, f.Error.Message = Usage, fmt.Sprintf("the request has no valid token: pass the content of the daemon's %s with --api-token-file", TokenFile)
-			_ = json.NewEncoder(w).Encode(f)
-			return
+		got := r.Header.Get("Authorization")
+		write, read := sameToken(got, "Bearer "+t.Write), sameToken(got, "Bearer "+t.Read)
+		switch {
+		case write && t.Write != "" || read && t.Read != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			next.ServeHTTP(w, r)
+		case read && t.Read != "":
+			refuse(w, http.StatusForbidden, fmt.Sprintf("the token of %s only reads, and %s %s changes something: pass that of %s", ReadTokenFile, r.Method, r.URL.Path, TokenFile))
+		default:
+			refuse(w, http.StatusUnauthorized, fmt.Sprintf("the request has no valid token: pass the content of the daemon's %s with --api-token-file", TokenFile))
 		}
-		next.ServeHTTP(w, r)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,8 +17,9 @@ import (
 
 // Names in the data directory.
 const (
-	SocketFile = "api.sock"
-	TokenFile  = "api.token"
+	SocketFile    = "api.sock"
+	TokenFile     = "api.token"
+	ReadTokenFile = "api.read.token"
 )
 
 // throughDir runs f with a short path to the folder: the address of a unix socket
@@ -75,6 +78,44 @@ func dialUnix(ctx context.Context, path string) (net.Conn, error) {
 	return c, err
 }
 
+// TLS are the files of a listener: its certificate and key, and the authority of
+// clients where they must have certificates too. The zero value is no TLS.
+type TLS struct{ Cert, Key, ClientCA string }
+
+// Config reads the files; it is nil without TLS.
+func (t TLS) Config() (*tls.Config, error) {
+	if t == (TLS{}) {
+		return nil, nil
+	}
+	if t.Cert == "" || t.Key == "" {
+		return nil, fmt.Errorf("TLS needs a certificate and its key, found certificate %q and key %q", t.Cert, t.Key)
+	}
+	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("TLS certificate %s with key %s: %w", t.Cert, t.Key, err)
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if t.ClientCA != "" {
+		if cfg.ClientCAs, err = authority(t.ClientCA); err != nil {
+			return nil, err
+		}
+		cfg.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	return cfg, nil
+}
+
+func authority(path string) (*x509.CertPool, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("certificate authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, fmt.Errorf("certificate authority %s: expected certificates in PEM, found none", path)
+	}
+	return pool, nil
+}
+
 // CheckAddress refuses what ListenTCP would not listen on whatever else uses it.
 func CheckAddress(address string, anywhere bool) error {
 	host, _, err := net.SplitHostPort(address)
@@ -83,7 +124,7 @@ func CheckAddress(address string, anywhere bool) error {
 	}
 	ip := net.ParseIP(host)
 	if !anywhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("found host %q, expected a loopback address such as 127.0.0.1:8420: the API has no TLS", host)
+		return fmt.Errorf("found host %q, expected a loopback address such as 127.0.0.1:8420, or TLS (--tls-cert, --tls-key)", host)
 	}
 	return nil
 }
@@ -96,9 +137,16 @@ func ListenTCP(address string, anywhere bool) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// Token returns the token of a data directory and makes one where there is none.
-func Token(dir string) (string, error) {
-	path := filepath.Join(dir, TokenFile)
+// TokensOf returns the tokens of a data directory and makes those that are missing.
+func TokensOf(dir string) (t Tokens, err error) {
+	if t.Write, err = token(filepath.Join(dir, TokenFile)); err != nil {
+		return t, err
+	}
+	t.Read, err = token(filepath.Join(dir, ReadTokenFile))
+	return t, err
+}
+
+func token(path string) (string, error) {
 	if data, err := os.ReadFile(path); err == nil && len(data) >= 32 {
 		return strings.TrimSpace(string(data)), nil
 	}

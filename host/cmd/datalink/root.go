@@ -36,6 +36,7 @@ type app struct {
 	logLevel  string
 	logFormat string
 	apiURL    string
+	access    api.Access
 	tokenFile string
 }
 
@@ -66,8 +67,11 @@ Exit codes: 0 done · 1 failed while running · 2 bad usage or configuration ·
 	f.StringVarP(&a.output, "output", "o", "text", "text or json")
 	f.StringVar(&a.logLevel, "log-level", "", "debug, info, warn or error (default: warn, serve: info)")
 	f.StringVar(&a.logFormat, "log-format", "text", "text or json")
-	f.StringVar(&a.apiURL, "api", "", "API of a daemon: unix:///path/api.sock or http://127.0.0.1:PORT (default: that of the data directory, if one runs)")
-	f.StringVar(&a.tokenFile, "api-token-file", "", "file with the API's token, for http")
+	f.StringVar(&a.apiURL, "api", "", "API of a daemon: unix:///path/api.sock, http://127.0.0.1:PORT or https://HOST:PORT (default: that of the data directory, if one runs)")
+	f.StringVar(&a.tokenFile, "api-token-file", "", "file with the API's token, for http and https")
+	f.StringVar(&a.access.CA, "api-ca", "", "file with the authority of the API's certificate, for https")
+	f.StringVar(&a.access.Cert, "api-cert", "", "file with a client certificate, for https")
+	f.StringVar(&a.access.Key, "api-key", "", "file with the client certificate's key")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.auditCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
 	root.AddCommand(later()...)
@@ -229,15 +233,15 @@ func (a *app) installer() (daemon.Installer, error) {
 // itself. Done gives it back.
 func (a *app) backend(ctx context.Context) (b api.Backend, done func(), err error) {
 	if a.apiURL != "" {
-		token := ""
+		access := a.access
 		if a.tokenFile != "" {
 			data, err := os.ReadFile(a.tokenFile)
 			if err != nil {
 				return nil, nil, api.Errorf(api.Usage, "--api-token-file: %w", err)
 			}
-			token = strings.TrimSpace(string(data))
+			access.Token = strings.TrimSpace(string(data))
 		}
-		c, err := api.NewClient(a.apiURL, token)
+		c, err := api.NewClient(a.apiURL, access)
 		return c, func() {}, err
 	}
 	if c := api.Find(ctx, a.dataDir); c != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,11 +25,13 @@ const serviceDir = "/var/lib/datalink"
 func (a *app) serveCommand() *cobra.Command {
 	var listen, file string
 	var anywhere bool
+	var files api.TLS
 	c := &cobra.Command{
 		Use: "serve", Short: "Run all applied tasks as a daemon",
 		Long: `Run all tasks of the data directory as a single node. The API is on the socket
-api.sock in the data directory, and with --listen also on a loopback address,
-where each request carries the token of the file api.token. /metrics is for
+api.sock in the data directory, and with --listen also on an address, where each
+request carries the token of the file api.token, or of api.read.token, which
+changes nothing. /v1/openapi.json describes the API. /metrics is for
 Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 		Example: "  datalink serve --data-dir /var/lib/datalink --listen 127.0.0.1:8420",
 		Args:    cobra.NoArgs,
@@ -46,21 +49,32 @@ Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 					listen = cfg.Listen
 				}
 				anywhere = anywhere || cfg.ListenAnywhere
+				if files == (api.TLS{}) {
+					files = api.TLS(cfg.TLS)
+				}
 			}
 			if !c.Flags().Changed("data-dir") {
 				a.dataDir = standard
 			}
-			return a.serve(c.Context(), listen, anywhere)
+			return a.serve(c.Context(), listen, anywhere, files)
 		},
 	}
-	c.Flags().StringVar(&file, "config", "", "file with dataDir, listen and listenAnywhere")
-	c.Flags().StringVar(&listen, "listen", "", "loopback address for the API, such as 127.0.0.1:8420")
-	c.Flags().BoolVar(&anywhere, "listen-anywhere", false, "allow an address that is not a loopback one; the API has no TLS")
+	c.Flags().StringVar(&file, "config", "", "file with dataDir, listen, listenAnywhere and tls: {cert, key, clientCA}")
+	c.Flags().StringVar(&listen, "listen", "", "address for the API, such as 127.0.0.1:8420; one that is not loopback needs TLS")
+	c.Flags().StringVar(&files.Cert, "tls-cert", "", "file with the API's certificate")
+	c.Flags().StringVar(&files.Key, "tls-key", "", "file with its key")
+	c.Flags().StringVar(&files.ClientCA, "tls-client-ca", "", "file with the authority of clients' certificates, which are then demanded beside the token")
+	c.Flags().BoolVar(&anywhere, "listen-anywhere", false, "allow an address that is not a loopback one without TLS")
 	return c
 }
 
-func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
+func (a *app) serve(ctx context.Context, listen string, anywhere bool, files api.TLS) error {
 	log := a.logger(slog.LevelInfo)
+	secure, err := files.Config()
+	if err != nil {
+		return api.As(api.Usage, err)
+	}
+	anywhere = anywhere || secure != nil
 	if listen != "" {
 		if err := api.CheckAddress(listen, anywhere); err != nil {
 			return api.As(api.Usage, fmt.Errorf("--listen: %w", err))
@@ -83,7 +97,7 @@ func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
 	h := handler(n, &ready)
 	var servers []*http.Server
 	if listen != "" {
-		token, err := api.Token(a.dataDir)
+		tokens, err := api.TokensOf(a.dataDir)
 		if err != nil {
 			return err
 		}
@@ -91,8 +105,12 @@ func (a *app) serve(ctx context.Context, listen string, anywhere bool) error {
 		if err != nil {
 			return api.As(api.Usage, errors.Join(fmt.Errorf("--listen: %w", err), sock.Close()))
 		}
-		log.Info("API listens", "address", "http://"+l.Addr().String(), "token", "in "+api.TokenFile+" of the data directory")
-		servers = append(servers, start(l, guarded(token, h), log))
+		scheme := "http://"
+		if secure != nil {
+			l, scheme = tls.NewListener(l, secure), "https://"
+		}
+		log.Info("API listens", "address", scheme+l.Addr().String(), "token", "in "+api.TokenFile+" of the data directory")
+		servers = append(servers, start(l, guarded(tokens, h), log))
 	}
 	servers = append(servers, start(sock, h, log))
 	log.Info("daemon runs", "dataDir", a.dataDir, "store", n.UID(), "version", version)
@@ -137,8 +155,8 @@ func handler(n *daemon.Node, ready *atomic.Bool) http.Handler {
 }
 
 // guarded asks for the token except for health and readiness.
-func guarded(token string, h http.Handler) http.Handler {
-	behind := api.Guard(token, h)
+func guarded(tokens api.Tokens, h http.Handler) http.Handler {
+	behind := api.Guard(tokens, h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 			h.ServeHTTP(w, r)

@@ -13,6 +13,11 @@ type serveFile struct {
 	DataDir        string `yaml:"dataDir"`
 	Listen         string `yaml:"listen"`
 	ListenAnywhere bool   `yaml:"listenAnywhere"`
+	TLS            struct {
+		Cert     string `yaml:"cert"`
+		Key      string `yaml:"key"`
+		ClientCA string `yaml:"clientCA"`
+	} `yaml:"tls"`
 }
 
 func loadServe(path string) (serveFile, error) {
