@@ -169,3 +169,8 @@ func insert(t testing.TB, s *batch.Schema, v ...any) sdk.Change {
 func remove(t testing.TB, s *batch.Schema, v ...any) sdk.Change {
 	return rowtest.Change(t, sdk.Remove, s, v, nil)
 }
+
+// contains compares without case: the servers print types each in their way.
+func contains(s, part string) bool {
+	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
+}
