@@ -5,6 +5,7 @@
 package rowtest
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -102,13 +103,14 @@ func Change(t testing.TB, op sdk.Op, s *batch.Schema, before, after []any) sdk.C
 		k = batch.Insert
 	}
 	e := Event(t, k, s, before, after)
-	// One schema for all changes of it, so that they are alike.
-	c := sdk.Change{Op: op, Kind: k, Schema: s, Key: e.Key, OldKey: e.OldKey}
+	// One schema for all changes of it, so that they are alike, and nothing of the
+	// block it came in.
+	c := sdk.Change{Op: op, Kind: k, Schema: s, Key: bytes.Clone(e.Key), OldKey: bytes.Clone(e.OldKey)}
 	if !e.Before.IsZero() {
-		c.Before = batch.NewImage(s, e.Before.Data())
+		c.Before = batch.NewImage(s, bytes.Clone(e.Before.Data()))
 	}
 	if !e.After.IsZero() {
-		c.After = batch.NewImage(s, e.After.Data())
+		c.After = batch.NewImage(s, bytes.Clone(e.After.Data()))
 	}
 	return c
 }
