@@ -1,15 +1,18 @@
 package pgcat
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/pgtypes"
 	"github.com/datalink-go/datalink/sdk"
@@ -52,11 +55,18 @@ func (s *Server) Connect(ctx context.Context) (*pgconn.PgConn, error) {
 	return s.connect(ctx, s.cfg.Copy())
 }
 
-// Replicate opens a connection for the replication protocol.
-func (s *Server) Replicate(ctx context.Context) (*pgconn.PgConn, error) {
+// Replicate opens a connection for the replication protocol. It receives through
+// the returned buffer, which is large so that a busy stream needs few system calls.
+func (s *Server) Replicate(ctx context.Context) (*pgconn.PgConn, *bufio.Reader, error) {
 	cfg := s.cfg.Copy()
 	cfg.RuntimeParams["replication"] = "database"
-	return s.connect(ctx, cfg)
+	var buf *bufio.Reader
+	cfg.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		buf = bufio.NewReaderSize(r, 256<<10)
+		return pgproto3.NewFrontend(buf, w)
+	}
+	c, err := s.connect(ctx, cfg)
+	return c, buf, err
 }
 
 func (s *Server) connect(ctx context.Context, cfg *pgconn.Config) (*pgconn.PgConn, error) {
