@@ -136,7 +136,9 @@ func (s *session) close() {
 // caughtUp reads until everything that is committed now has arrived.
 func (s *session) caughtUp(srv *stack.Server) {
 	s.t.Helper()
-	end := sqlText(srv, "SELECT pg_current_wal_insert_lsn()")
+	began := time.Now()
+	defer func() { s.t.Logf("caught up in %s", time.Since(began)) }()
+	end := sqlText(srv, "SELECT pg_current_wal_flush_lsn()")
 	want, err := parseLSN(end)
 	if err != nil {
 		s.t.Fatal(err)

@@ -33,12 +33,14 @@ func AppendText(dst []byte, col *batch.Column, v *batch.Value) (out []byte, ok b
 		dst = append(strconv.AppendInt(append(dst, 'P'), int64(int32(le.Uint32(p))), 10), 'M')
 		dst = append(strconv.AppendInt(dst, int64(int32(le.Uint32(p[4:]))), 10), 'D', 'T')
 		us := int64(le.Uint64(p[8:]))
-		s, f := us/1e6, us%1e6
-		if us < 0 {
-			dst, s, f = append(dst, '-'), -s, -f
+		// Each part has its own sign; one part alone would be read as a double.
+		dst = append(strconv.AppendInt(dst, us/3600e6, 10), 'H')
+		dst = append(strconv.AppendInt(dst, us/60e6%60, 10), 'M')
+		if us %= 60e6; us < 0 {
+			dst, us = append(dst, '-'), -us
 		}
-		dst = strconv.AppendInt(dst, s, 10)
-		return append(fraction(dst, f), 'S'), true
+		dst = strconv.AppendInt(dst, us/1e6, 10)
+		return append(fraction(dst, us%1e6), 'S'), true
 	case batch.TimeTZ:
 		p := v.Bytes()
 		dst = batch.AppendTime(dst, int64(le.Uint64(p)), 6)

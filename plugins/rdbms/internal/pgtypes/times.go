@@ -20,6 +20,8 @@ const (
 const (
 	maxYear     = 131071
 	maxDateYear = 4194303
+	// microseconds since 1970 in 64 bits end in January 294247
+	maxTimestampYear = 294246
 )
 
 // moment reads dates and times that are one number. Years before 1 are counted
@@ -76,6 +78,9 @@ func (c *Column) moment(text []byte) (int64, status) {
 		off, ok := parseZone(rest)
 		if !ok {
 			return 0, wrong
+		}
+		if year > maxTimestampYear {
+			return 0, beyond
 		}
 		day := batch.Civil{Year: year, Month: month, Day: day}
 		return day.UnixMicro() + us - int64(off)*1e6, parsed
