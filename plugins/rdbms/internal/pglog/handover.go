@@ -72,18 +72,29 @@ func (r *Reader) chunk(ctx context.Context, out *batch.Builder) error {
 	c, err := h.run.Next(ctx)
 	switch {
 	case errors.Is(err, io.EOF):
-		h.close()
-		h.tables = nil
-		for i := range r.points {
-			// From here on a new writer has what the others have.
-			r.points[i].zero = false
-		}
-		r.cfg.Log.Info("snapshot is complete", "position", r.here.String(), "chunks", h.step/2)
-		return r.openWindows()
+		return r.handedOver()
 	case err != nil:
 		return err
 	}
-	return r.deliver(out, c)
+	if err := r.deliver(out, c); err != nil {
+		return err
+	}
+	if c.Last && h.byName[c.Table.Schema.Name()] == h.tables[len(h.tables)-1] {
+		return r.handedOver()
+	}
+	return nil
+}
+
+// handedOver ends the snapshot.
+func (r *Reader) handedOver() error {
+	r.snap.close()
+	r.snap.tables = nil
+	for i := range r.points {
+		// From here on a new writer has what the others have.
+		r.points[i].zero = false
+	}
+	r.cfg.Log.Info("snapshot is complete", "position", r.here.String(), "chunks", r.snap.step/2)
+	return r.openWindows()
 }
 
 // beginSnapshot takes the snapshot and starts to read.

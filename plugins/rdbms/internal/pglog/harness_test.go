@@ -138,7 +138,7 @@ func (s *session) caughtUp(srv *stack.Server) {
 	s.t.Helper()
 	began := time.Now()
 	defer func() { s.t.Logf("caught up in %s", time.Since(began)) }()
-	end := sqlText(srv, "SELECT pg_current_wal_flush_lsn()")
+	end := sqlText(srv, "SELECT pg_logical_emit_message(true, 'end', '')")
 	want, err := parseLSN(end)
 	if err != nil {
 		s.t.Fatal(err)

@@ -229,7 +229,7 @@ func TestKilled(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	end, err := parseLSN(sqlText(srv, "SELECT pg_current_wal_insert_lsn()"))
+	end, err := parseLSN(sqlText(srv, "SELECT pg_logical_emit_message(true, 'end', '')"))
 	if err != nil {
 		t.Fatal(err)
 	}
