@@ -179,18 +179,8 @@ func (r *Reader) deliver(out *batch.Builder, c *scan.Chunk) error {
 			return err
 		}
 	}
-	var blk batch.Block
-	if err := blk.Decode(c.Block, h.reg, batch.Limits{}); err != nil {
+	if err := c.Copy(out, h.reg); err != nil {
 		return err
-	}
-	for i := range blk.Len() {
-		var e batch.Event
-		if err := blk.Event(i, &e); err != nil {
-			return err
-		}
-		if err := out.CopyEvent(&e); err != nil {
-			return err
-		}
 	}
 	if !keyless {
 		high := place{lsn: max(h.until, r.here.lsn), system: r.here.system, timeline: r.here.timeline}

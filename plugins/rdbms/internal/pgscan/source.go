@@ -132,30 +132,9 @@ func (s *session) Bound(ctx context.Context, t *scan.Table, lo, hi []byte, n int
 	sql := fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s OFFSET %d LIMIT 1", keys, from(t), where, keys, n-1)
 	var key []byte
 	err = s.query(ctx, sql, func(vals [][]byte) error {
-		b := batch.NewBuilder(batch.Limits{})
-		if err := b.BeginTx(batch.Tx{Begins: true}); err != nil {
-			return err
-		}
-		if err := put(b, one, cols, vals); err != nil {
-			return err
-		}
-		if err := b.EndTx(true, nil, nil); err != nil {
-			return err
-		}
-		data, err := b.Finish()
-		if err != nil {
-			return err
-		}
-		var blk batch.Block
-		var e batch.Event
-		if err := blk.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
-			return err
-		}
-		if err := blk.Event(0, &e); err != nil {
-			return err
-		}
-		key = slices.Clone(e.Key)
-		return nil
+		var err error
+		key, err = scan.KeyOf(func(b *batch.Builder) error { return put(b, one, cols, vals) })
+		return err
 	})
 	if err != nil {
 		return nil, s.srv.Fault("find the chunks of "+t.Schema.Name(), err)

@@ -201,10 +201,16 @@ func (r *Run) read(src Source) error {
 func (r *Run) task(s Session, t *task) error {
 	out := batch.NewBuilder(batch.Limits{Full: r.opt.Bytes, Events: r.opt.Rows})
 	lo, first := t.lo, t.first
-	if err := out.BeginTx(batch.Tx{Begins: true, Ordinal: 1}); err != nil {
+	// Ordinal 0 is for what stands before the rows; those of a table without a key
+	// are counted through all of its chunks.
+	next := uint64(1)
+	if err := out.BeginTx(batch.Tx{Begins: true, Ordinal: next}); err != nil {
 		return err
 	}
 	send := func(last bool) error {
+		if len(t.table.Schema.Key) == 0 {
+			_, next = out.OpenTx()
+		}
 		if err := out.EndTx(true, nil, nil); err != nil {
 			return err
 		}
@@ -227,7 +233,7 @@ func (r *Run) task(s Session, t *task) error {
 		out.Reset()
 		out.Forget()
 		lo, first = c.Hi, false
-		return out.BeginTx(batch.Tx{Begins: true, Ordinal: 1})
+		return out.BeginTx(batch.Tx{Begins: true, Ordinal: next})
 	}
 	err := s.Rows(r.ctx, t.table, t.lo, t.hi, out, func() error {
 		// A chunk that was planned full ends at its bound, not before it.

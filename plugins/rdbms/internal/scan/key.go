@@ -1,0 +1,34 @@
+package scan
+
+import (
+	"bytes"
+
+	"github.com/datalink-go/datalink/sdk/batch"
+)
+
+// KeyOf returns the key bytes of the one row that put appends.
+func KeyOf(put func(*batch.Builder) error) ([]byte, error) {
+	b := batch.NewBuilder(batch.Limits{})
+	if err := b.BeginTx(batch.Tx{Begins: true}); err != nil {
+		return nil, err
+	}
+	if err := put(b); err != nil {
+		return nil, err
+	}
+	if err := b.EndTx(true, nil, nil); err != nil {
+		return nil, err
+	}
+	data, err := b.Finish()
+	if err != nil {
+		return nil, err
+	}
+	var blk batch.Block
+	var e batch.Event
+	if err := blk.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
+		return nil, err
+	}
+	if err := blk.Event(0, &e); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(e.Key), nil
+}
