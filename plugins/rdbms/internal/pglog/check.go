@@ -47,6 +47,20 @@ func (r *Reader) Check(ctx context.Context) ([]sdk.Finding, error) {
 	if string(v[3]) == "-1" {
 		add(sdk.Info, "max_slot_wal_keep_size", "a task that is not running keeps the server from removing log, without a limit", "set a limit below the free space; a slot above it is lost and the task needs a new snapshot")
 	}
+	slots, err := r.ask(ctx, `SELECT slot_name, coalesce(wal_status, ''), coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0)::bigint, active
+		FROM pg_replication_slots WHERE slot_type = 'logical' AND (slot_name = $1 OR $1 = '' AND slot_name LIKE 'datalink\_%') ORDER BY 1`, r.cfg.Slot)
+	if err != nil {
+		return found, err
+	}
+	for _, x := range slots {
+		severity, advice := sdk.Info, ""
+		if st := string(x[1]); st == "lost" || st == "unreserved" {
+			severity, advice = sdk.Warning, "a lost slot serves no task any more: release its task and start it over with a snapshot; raise max_slot_wal_keep_size"
+		} else if string(x[3]) != "t" {
+			advice = "nobody reads it: drop it when its task is gone"
+		}
+		add(severity, "slot "+string(x[0]), fmt.Sprintf("keeps %s bytes of log, wal_status %s", x[2], x[1]), advice)
+	}
 	var tables []*pgcat.Table
 	err = r.asking(ctx, func() error {
 		tables, err = r.cat.List(ctx, r.sql, r.filter.Wants)

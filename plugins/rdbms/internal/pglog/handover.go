@@ -179,12 +179,13 @@ func (r *Reader) deliver(out *batch.Builder, c *scan.Chunk) error {
 			return err
 		}
 	}
-	if err := c.Copy(out, h.reg); err != nil {
+	keys, err := c.Copy(out, h.reg)
+	if err != nil {
 		return err
 	}
 	if !keyless {
 		high := place{lsn: max(h.until, r.here.lsn), system: r.here.system, timeline: r.here.timeline}
-		if err := out.KeyRange(s, &batch.KeyRange{Lo: c.Lo, Hi: c.Hi, Low: low, High: high.append(nil), Last: c.Last}); err != nil {
+		if err := out.KeyRange(s, &batch.KeyRange{Lo: c.Lo, Hi: c.Hi, Low: low, High: high.append(nil), Last: c.Last, Keys: keys}); err != nil {
 			return err
 		}
 	}

@@ -45,8 +45,6 @@ type target struct {
 	rows   int
 	txs    int
 	ddl    []string
-	// whole: positions are stored at the end of transactions only
-	lanes int
 }
 
 type copyTable struct {
@@ -62,11 +60,9 @@ func newTarget(t testing.TB) *target {
 // session is a reader that is being read.
 type session struct {
 	*target
-	r       *Reader
-	reg     *batch.Registry
-	out     *batch.Builder
-	skip    bool
-	started sdk.Position
+	r   *Reader
+	reg *batch.Registry
+	out *batch.Builder
 }
 
 func (tg *target) open(cfg Config) (*session, error) {

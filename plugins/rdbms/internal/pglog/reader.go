@@ -57,8 +57,9 @@ type Reader struct {
 	windows map[uint32]*window
 	win     struct{ until lsn }
 
-	now  *slab
-	next int
+	now   *slab
+	next  int
+	watch *watch
 
 	mu   sync.Mutex // guards pump and low against Durable and Close
 	pump *pump
@@ -318,6 +319,10 @@ func (r *Reader) stop() {
 	r.mu.Unlock()
 	if p != nil {
 		p.close()
+	}
+	if r.watch != nil {
+		r.watch.close()
+		r.watch = nil
 	}
 	r.snap.close()
 	pgcat.Close(r.sql)

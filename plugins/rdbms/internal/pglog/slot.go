@@ -416,6 +416,9 @@ func (r *Reader) connect(ctx context.Context) error {
 			r.pump = p
 			low := r.low
 			r.mu.Unlock()
+			if r.watch == nil {
+				r.watch = startWatch(r.srv, r.slot, r.cfg.Log, lagEvery)
+			}
 			return p.durable(low)
 		}
 		if !pgcat.IsCode(err, "55006") {

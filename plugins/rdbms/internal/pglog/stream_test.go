@@ -1,7 +1,6 @@
 package pglog
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 )
@@ -43,6 +42,5 @@ func TestStream(t *testing.T) {
 	if got := strings.Join(tg.ddl, "\n"); strings.Count(got, "\n") != 4 {
 		t.Errorf("got schema changes:\n%s\nwant five", got)
 	}
-	fmt.Println(strings.Join(tg.ddl, "\n"))
 	s.close()
 }

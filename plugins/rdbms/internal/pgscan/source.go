@@ -109,7 +109,6 @@ func TableOf(t *pgcat.Table, s *batch.Schema, where string) *scan.Table {
 type session struct {
 	srv  *pgcat.Server
 	conn *pgconn.PgConn
-	vals []batch.Value
 }
 
 // Close ends the transaction with its connection.

@@ -14,6 +14,7 @@ import (
 var (
 	_ sdk.Reader     = (*Reader)(nil)
 	_ sdk.Discoverer = (*Reader)(nil)
+	_ sdk.Releaser   = (*Reader)(nil)
 )
 
 // Database is a Source whose tables can be listed.
@@ -208,7 +209,8 @@ func (r *Reader) deliver(out *batch.Builder, c *Chunk) error {
 			return err
 		}
 	}
-	if err := c.Copy(out, r.reg); err != nil {
+	keys, err := c.Copy(out, r.reg)
+	if err != nil {
 		return err
 	}
 	if keyless && !c.Last {
@@ -218,7 +220,7 @@ func (r *Reader) deliver(out *batch.Builder, c *Chunk) error {
 		return out.EndTx(false, r.start, nil)
 	}
 	if !keyless {
-		if err := out.KeyRange(s, &batch.KeyRange{Lo: c.Lo, Hi: c.Hi, Last: c.Last}); err != nil {
+		if err := out.KeyRange(s, &batch.KeyRange{Lo: c.Lo, Hi: c.Hi, Last: c.Last, Keys: keys}); err != nil {
 			return err
 		}
 	}
@@ -228,24 +230,31 @@ func (r *Reader) deliver(out *batch.Builder, c *Chunk) error {
 	return out.EndTx(true, nil, to.append(nil))
 }
 
-// Copy appends the rows of the chunk to an open transaction entry. Reg has the
-// schema of the table.
-func (c *Chunk) Copy(out *batch.Builder, reg *batch.Registry) error {
+// Copy appends the rows of the chunk to an open transaction entry, and returns
+// their keys. Reg has the schema of the table.
+func (c *Chunk) Copy(out *batch.Builder, reg *batch.Registry) ([][]byte, error) {
 	var blk batch.Block
 	if err := blk.Decode(c.Block, reg, batch.Limits{}); err != nil {
-		return err
+		return nil, err
 	}
+	var keys [][]byte
 	for i := range blk.Len() {
 		var e batch.Event
 		if err := blk.Event(i, &e); err != nil {
-			return err
+			return nil, err
 		}
 		if err := out.CopyEvent(&e); err != nil {
-			return err
+			return nil, err
+		}
+		if len(e.Key) > 0 {
+			keys = append(keys, e.Key)
 		}
 	}
-	return nil
+	return keys, nil
 }
+
+// Release has nothing to remove.
+func (r *Reader) Release(context.Context, string) error { return nil }
 
 // Durable is no news to a copy.
 func (r *Reader) Durable(context.Context, sdk.Position) error { return nil }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/litescan"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/myscan"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/pglog"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/pgscan"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/scan"
+	"github.com/datalink-go/datalink/sdk"
+)
+
+// ReaderConfig are the options of the reader.
+type ReaderConfig struct {
+	URL         sdk.Secret             `config:"url" required:"true" doc:"source: postgres://user:password@host:port/database, mysql://…, mariadb://…, sqlite:///absolute/path or sqlite://relative/path"`
+	Mode        string                 `config:"mode" enum:"stream|snapshot" default:"stream" doc:"stream: the log of PostgreSQL; snapshot: each table once, then the end"`
+	Tables      sdk.Strings            `config:"tables" default:"[]" doc:"tables to read, as patterns of schema.table; ! excludes; left out = all but the server's own"`
+	Start       string                 `config:"start" default:"snapshot" doc:"stream: where to begin when there is no progress: snapshot, latest or position:0/16B3748"`
+	Slot        string                 `config:"slot" doc:"stream: replication slot; left out = datalink_ and the task's uid"`
+	Publication string                 `config:"publication" doc:"stream: publication; one that is there is used as it is; left out = made and kept like the slot's name"`
+	Streaming   bool                   `config:"streaming" default:"true" doc:"stream: take large transactions before they commit and keep them in spillDir until then; false = the server keeps them"`
+	SpillDir    string                 `config:"spillDir" doc:"stream: folder for transactions that have not committed; left out = the system's for temporary files"`
+	DDL         string                 `config:"ddl" enum:"apply|ignore|stop" default:"apply" doc:"stream: schema changes: pass them on, leave them out, or stop at the first"`
+	SlotWait    time.Duration          `config:"slotWait" default:"30s" min:"1ms" max:"1h" doc:"stream: how long to wait for a slot that another connection uses"`
+	OpenWait    time.Duration          `config:"openWait" default:"5m" min:"1ms" max:"24h" doc:"stream: how long a snapshot that is taken up again waits for transactions that are open"`
+	Parallel    int                    `config:"parallel" default:"2" min:"1" max:"32" doc:"connections of a snapshot; SQLite has one"`
+	ChunkRows   int                    `config:"chunkRows" default:"4096" min:"1" max:"32768" doc:"rows of a chunk of a snapshot"`
+	ChunkBytes  sdk.ByteSize           `config:"chunkBytes" default:"4MiB" doc:"bytes of a chunk of a snapshot, about"`
+	Where       map[string]string      `config:"where" doc:"snapshot: SQL condition on the rows, by schema.table"`
+	Columns     map[string]sdk.Strings `config:"columns" doc:"snapshot: columns to read, by schema.table; the key is always read"`
+}
+
+// Validate checks what concerns more than one option.
+func (c *ReaderConfig) Validate() []sdk.Problem {
+	var p []sdk.Problem
+	scheme, _, _ := strings.Cut(c.URL.Reveal(), "://")
+	if c.Mode == "stream" {
+		if !postgres(scheme) {
+			p = append(p, sdk.Problem{Path: "mode", Found: "stream", Expected: "snapshot", Message: "the log of " + nameOf(scheme) + " is not read by this plugin; the plugin mysql reads that of MySQL and MariaDB"})
+		}
+		if len(c.Where)+len(c.Columns) > 0 {
+			p = append(p, sdk.Problem{Path: "where", Message: "the log has all rows and columns: where and columns are for mode snapshot; filter in the mappings of the writer"})
+		}
+		pc := c.stream()
+		p = append(p, pc.Validate()...)
+	}
+	if _, err := scan.NewFilter(c.Tables); err != nil && c.Mode != "stream" {
+		p = append(p, sdk.Problem{Path: "tables", Found: strings.Join(c.Tables, ", "), Expected: "schema.table with * and ?, ! in front to exclude", Message: err.Error()})
+	}
+	return p
+}
+
+func postgres(scheme string) bool { return scheme == "postgres" || scheme == "postgresql" }
+
+func nameOf(scheme string) string {
+	switch scheme {
+	case "mysql":
+		return "MySQL"
+	case "mariadb":
+		return "MariaDB"
+	case "sqlite":
+		return "SQLite, which has none,"
+	}
+	return "another source"
+}
+
+func (c *ReaderConfig) stream() pglog.Config {
+	return pglog.Config{
+		URL: c.URL.Reveal(), Tables: c.Tables, Start: c.Start, Slot: c.Slot, Publication: c.Publication, NoStreaming: !c.Streaming, SpillDir: c.SpillDir, DDL: c.DDL,
+		Parallel: c.Parallel, ChunkRows: c.ChunkRows, ChunkBytes: int(c.ChunkBytes), SlotWait: c.SlotWait, OpenWait: c.OpenWait, Switches: pglog.FromEnv(),
+	}
+}
+
+// source is what every reader of this plugin is.
+type source interface {
+	sdk.Reader
+	sdk.Discoverer
+	sdk.Releaser
+}
+
+// openReader chooses the dialect by the scheme of the url.
+func openReader(env sdk.Env, cfg ReaderConfig) (source, error) {
+	if cfg.Mode == "stream" {
+		pc := cfg.stream()
+		pc.Log = env.Log
+		return pglog.New(pc)
+	}
+	db, parallel, err := database(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return scan.NewReader(db, scan.Options{Parallel: parallel, Rows: cfg.ChunkRows, Bytes: int(cfg.ChunkBytes)}), nil
+}
+
+func database(cfg ReaderConfig) (db scan.Database, parallel int, err error) {
+	f, err := scan.NewFilter(cfg.Tables)
+	if err != nil {
+		return nil, 0, sdk.Faultf(sdk.CodeInvalidConfig, "tables: %v", err)
+	}
+	sel := scan.Selection{Filter: f, Where: cfg.Where, Columns: map[string][]string{}}
+	for t, c := range cfg.Columns {
+		sel.Columns[t] = c
+	}
+	text := cfg.URL.Reveal()
+	scheme, rest, _ := strings.Cut(text, "://")
+	switch {
+	case postgres(scheme):
+		db, err = pgscan.NewDatabase(text, sel)
+	case scheme == "mysql" || scheme == "mariadb":
+		db, err = myscan.NewDatabase(text, sel)
+	case scheme == "sqlite" && rest != "" && !strings.HasSuffix(rest, "/"):
+		path, perr := filepath.Abs(rest)
+		if perr != nil {
+			return nil, 0, perr
+		}
+		// One connection sees one moment.
+		cfg.Parallel = 1
+		db, err = litescan.NewDatabase(path, sel)
+	default:
+		if _, perr := url.Parse(text); perr != nil {
+			scheme = "that is none"
+		}
+		return nil, 0, sdk.Faultf(sdk.CodeInvalidConfig, "url: found scheme %q, expected postgres, mysql, mariadb or sqlite", scheme).
+			Suggest("postgres://user:password@host:port/database, mysql://…, mariadb://…, sqlite:///absolute/path")
+	}
+	return db, cfg.Parallel, err
+}
