@@ -17,12 +17,12 @@ type epochValue struct {
 	Epoch uint64 `json:"epoch"`
 }
 
-func (s *Store) definition(name string) string { return s.path("definitions", name) }
-func (s *Store) task(uid string) string        { return s.path("tasks", escaped(uid)) }
-func (s *Store) epoch(uid string) string       { return s.task(uid) + "/epoch" }
-func (s *Store) status(uid string) string      { return s.task(uid) + "/status" }
-func (s *Store) journal(uid string) string     { return s.task(uid) + "/journal" }
-func (s *Store) progressOf(uid string) string  { return s.task(uid) + "/progress" }
+func (s *Store) definition(name string) string    { return s.path("definitions", name) }
+func (s *Store) task(uid string) string           { return s.path("tasks", escaped(uid)) }
+func (s *Store) epoch(uid string) string          { return s.task(uid) + "/epoch" }
+func (s *Store) status(uid string) string         { return s.task(uid) + "/status" }
+func (s *Store) journal(uid string) string        { return s.task(uid) + "/journal" }
+func (s *Store) progressOf(uid string) string     { return s.task(uid) + "/progress" }
 func (s *Store) writer(uid, writer string) string { return s.progressOf(uid) + "/" + escaped(writer) }
 
 func (s *Store) createOp(p string, d []byte) *zk.CreateRequest {
@@ -277,6 +277,12 @@ func (s *Store) Watch(ctx context.Context, name string) (<-chan struct{}, error)
 		s.mirror.drop(w)
 		return nil, err
 	}
+	s.hand(ctx, w)
+	return w.ch, nil
+}
+
+// hand lets a waiter end with its context and with the store.
+func (s *Store) hand(ctx context.Context, w *waiter) {
 	stop := context.AfterFunc(ctx, func() {
 		s.mirror.drop(w)
 		w.fire()
@@ -290,7 +296,6 @@ func (s *Store) Watch(ctx context.Context, name string) (<-chan struct{}, error)
 			w.fire()
 		}
 	}()
-	return w.ch, nil
 }
 
 // arm leaves watches for one task. Nodes that are not there are watched too.
