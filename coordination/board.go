@@ -13,6 +13,8 @@ type Note struct {
 type Board interface {
 	// Notes returns the notes of a folder by name.
 	Notes(ctx context.Context, folder string) ([]Note, error)
+	// Note returns the value of one note, nil where there is none.
+	Note(ctx context.Context, folder, name string) ([]byte, error)
 	// Put creates or replaces a note.
 	Put(ctx context.Context, folder, name string, value []byte) error
 	// Remove deletes a note; one that is not there is no error.

@@ -24,7 +24,8 @@ type Definition struct {
 	Spec      string    `json:"spec"` // the task file, secrets not resolved
 	Group     string    `json:"group,omitempty"`
 	Desired   Desired   `json:"desired"`
-	Version   uint64    `json:"version"` // 1 at creation, one more with each change
+	Needs     []string  `json:"needs,omitempty"` // plugins of a worker that may run it: NAME, or NAME@SHA256
+	Version   uint64    `json:"version"`         // 1 at creation, one more with each change
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }

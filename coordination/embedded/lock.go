@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datalink-go/datalink/coordination"
 )
 
 // LockName is the lock file's name in the data directory.
@@ -63,6 +65,27 @@ func joinInts(n []int) string {
 		s[i] = strconv.Itoa(v)
 	}
 	return strings.Join(s, ", ")
+}
+
+// Lock takes the lock of a data directory, which is made if it is not there, for a
+// process that keeps its state elsewhere. Who closes the file gives the lock back,
+// once no child holds it.
+func Lock(ctx context.Context, dir string, wait time.Duration) (*os.File, coordination.Place, error) {
+	if dir == "" {
+		return nil, coordination.Place{}, errors.New("no data directory given")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, coordination.Place{}, fmt.Errorf("data directory: %w", err)
+	}
+	f, err := takeLock(ctx, dir, wait)
+	if err != nil {
+		return nil, coordination.Place{}, err
+	}
+	p, err := coordination.Here(dir, f)
+	if err != nil {
+		return nil, p, errors.Join(err, f.Close())
+	}
+	return f, p, nil
 }
 
 // takeLock opens and locks the lock file, trying again until wait is over.

@@ -45,6 +45,21 @@ func (s *Store) Notes(ctx context.Context, folder string) (out []coordination.No
 	return out, err
 }
 
+// Note implements coordination.Board.
+func (s *Store) Note(ctx context.Context, folder, name string) (out []byte, err error) {
+	err = s.do(ctx, "read note "+folder+"/"+name, func(ctx context.Context, l *link) error {
+		if err := l.sync(ctx); err != nil {
+			return err
+		}
+		n, err := s.mirror.fetch(ctx, l, s.note(folder, name))
+		if err == nil && n.raw != nil {
+			out = slices.Clone(n.raw.data)
+		}
+		return err
+	})
+	return out, err
+}
+
 // names lists a folder, which need not be there, with a watch.
 func (m *mirror) names(ctx context.Context, l *link, folder string) ([]string, error) {
 	n, err := m.fetch(ctx, l, folder+listing)

@@ -1,10 +1,10 @@
 // Package cluster lets several workers share tasks: it knows who is there, elects a
 // leader, and says which worker runs which task.
 //
-//	           leader (any worker)                      every worker
-//	 members ─►                                            │
-//	 reports ─► Step ─► Assign ─► plan/WORKER ──► Member ──► tasks it runs
-//	 tasks   ─►  (pure)  (pure)   in the store              status node: the proof of a stop
+//	          leader (any worker)                      every worker
+//	members ─►                                            │
+//	reports ─► Step ─► Assign ─► plan/WORKER ──► Member ──► tasks it runs
+//	tasks   ─►  (pure)  (pure)   in the store              status node: the proof of a stop
 //
 // Assign is a pure function of workers, tasks and the plan before; Step adds what
 // time has to do with it. Coordinator feeds Step while its session leads, Member is

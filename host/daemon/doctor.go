@@ -50,7 +50,7 @@ func (n *Node) Doctor(ctx context.Context, files []api.File) ([]api.Finding, err
 
 // installation looks at what concerns all tasks.
 func (n *Node) installation() []api.Finding {
-	p := n.store.Place()
+	p := n.place
 	out := []api.Finding{
 		{Severity: "ok", Subject: "data directory", Message: p.DataDir + " is used by one process"},
 		{Severity: "ok", Subject: "coordination", Message: "embedded store " + n.store.UID() + ": one node, no service to run"},

@@ -30,11 +30,16 @@ func (n *Node) maintain(ctx context.Context, name string, work func(context.Cont
 		return api.Errorf(api.Failed, "task %s is under maintenance by another command: try again", name)
 	}
 	defer n.keepers.free(name)
+	free, err := n.grab(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer free()
 	if err := n.halt(ctx, name, "stopped for maintenance by an operator"); err != nil {
 		return err
 	}
 	r, err := n.start(t, d, Options{
-		Once: true, WaitHeld: 10 * time.Second,
+		Once: true, WaitHeld: 10*time.Second + n.grace(),
 		Pipeline: func(ctx context.Context, cfg pipeline.Config) (pipeline.Result, error) {
 			return pipeline.Result{Ended: true}, work(ctx, cfg)
 		},
@@ -168,7 +173,9 @@ func (n *Node) SetPosition(ctx context.Context, name, text string) ([]api.Positi
 		return nil, err
 	}
 	// A task whose source had ended, or that failed for its position, has a new one.
-	n.nudge(name, api.Resume)
+	if err := n.nudge(ctx, name, api.Resume); err != nil {
+		return nil, err
+	}
 	return n.Position(ctx, name)
 }
 

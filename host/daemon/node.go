@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/datalink-go/datalink/coordination"
-	"github.com/datalink-go/datalink/coordination/embedded"
+	"github.com/datalink-go/datalink/coordination/zookeeper"
 	"github.com/datalink-go/datalink/host/api"
 	"github.com/datalink-go/datalink/host/audit"
+	"github.com/datalink-go/datalink/host/cluster"
 	"github.com/datalink-go/datalink/host/config"
 	"github.com/datalink-go/datalink/host/supervisor"
 	"github.com/datalink-go/datalink/host/wasmrt"
@@ -33,14 +33,35 @@ type Config struct {
 	LogLevel string         // of plugins
 	Log      *slog.Logger
 	Grace    time.Duration // from a stop to the kill; 0 = 30 s
+
+	// Cluster is the store that several workers share; nil = this one has a store
+	// of its own in the data directory.
+	Cluster *Cluster
+	// Alerts are the channels that hear of overlaps.
+	Alerts audit.Channels
+}
+
+// Cluster says how this worker takes part in one.
+type Cluster struct {
+	Store  zookeeper.Config
+	Groups string // separated by commas; "" = default
+	// RestartGrace is how long a worker that is gone keeps its tasks; it counts
+	// where this worker leads.
+	RestartGrace time.Duration
 }
 
 // Node owns a data directory: its store, its plugins and the executions of its
 // tasks. It implements api.Backend.
 type Node struct {
 	cfg      Config
-	store    *embedded.Store
-	session  coordination.Session
+	store    coordination.Store
+	place    coordination.Place
+	lock     *os.File // of the data directory
+	ownLock  bool     // the lock is not the store's
+	id       string   // of the worker
+	board    cluster.Store // nil = this node is alone
+	cluster  clustered
+	alerts   *audit.Alerts
 	auditor  *audit.Auditor
 	launcher *supervisor.Launcher
 	modules  *wasmrt.Runtime
@@ -52,9 +73,10 @@ type Node struct {
 	keepers  *keepers
 	serving  atomic.Bool // Serve runs
 
-	mu     sync.Mutex
-	runs   map[string]*run // by task
-	closed bool
+	mu      sync.Mutex
+	session coordination.Session // replaced when it is lost
+	runs    map[string]*run      // by task
+	closed  bool
 	closer sync.Once
 }
 
@@ -69,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.LogLevel == "" {
 		cfg.LogLevel = "warn"
 	}
-	n := &Node{cfg: cfg, log: cfg.Log, runs: map[string]*run{}, registry: prometheus.NewRegistry(), keepers: newKeepers()}
+	n := &Node{cluster: clustered{done: map[string]string{}}, cfg: cfg, log: cfg.Log, runs: map[string]*run{}, registry: prometheus.NewRegistry(), keepers: newKeepers()}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -78,22 +100,25 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 
 func (n *Node) open(ctx context.Context) error {
 	var err error
-	if n.store, err = embedded.Open(ctx, embedded.Config{Dir: n.cfg.DataDir, Wait: n.cfg.Wait}); err != nil {
+	if err := n.openStore(ctx); err != nil {
 		return err
 	}
 	began := time.Now()
-	id, err := uuid.NewV7()
-	if err != nil {
+	if n.id, err = workerID(n.cfg.DataDir); err != nil {
 		return err
 	}
-	host, _ := os.Hostname()
-	n.session, err = n.store.Join(ctx, coordination.Worker{ID: fmt.Sprintf("%s-%s", host, id.String()[24:]), PID: os.Getpid(), Place: n.store.Place()})
-	if err != nil {
+	if n.session, err = n.store.Join(ctx, n.worker()); err != nil {
 		return err
 	}
 	n.plugins = Plugins{Store: registry.OpenStore(n.cfg.DataDir), Bundled: n.cfg.Bundled}
 	n.metrics = newMetrics(n.registry)
-	n.auditor = audit.New(audit.Config{Store: n.store, LockSince: began, Notify: n.metrics.overlap, Log: n.log})
+	if n.alerts, err = audit.NewAlerts(n.cfg.Alerts, n.registry, n.log); err != nil {
+		return err
+	}
+	n.auditor = audit.New(audit.Config{Store: n.store, LockSince: began, Log: n.log, Notify: func(o coordination.Overlap) {
+		n.metrics.overlap(o)
+		n.alerts.Overlap(o)
+	}})
 	cache := filepath.Join(n.cfg.DataDir, "cache", "wasm")
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return fmt.Errorf("cache folder: %w", err)
@@ -104,6 +129,13 @@ func (n *Node) open(ctx context.Context) error {
 	n.launcher = supervisor.NewLauncher()
 	n.sockets, err = socketDir()
 	return err
+}
+
+// current is the session of now; it may be lost.
+func (n *Node) current() coordination.Session {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.session
 }
 
 // socketDir makes a folder for the plugins' sockets. Their addresses are short
@@ -154,11 +186,17 @@ func (n *Node) Close() error {
 		if n.launcher != nil {
 			n.launcher.Close()
 		}
-		if n.session != nil {
-			errs = append(errs, n.session.Close(context.Background()))
+		if x := n.current(); x != nil {
+			errs = append(errs, x.Close(context.Background()))
 		}
 		if n.store != nil {
 			errs = append(errs, n.store.Close())
+		}
+		if n.alerts != nil {
+			n.alerts.Close()
+		}
+		if n.ownLock && n.lock != nil {
+			errs = append(errs, n.lock.Close())
 		}
 		if n.sockets != "" {
 			errs = append(errs, os.RemoveAll(n.sockets))
@@ -174,6 +212,6 @@ func (n *Node) starter() *starter {
 	}
 	return &starter{
 		plugins: n.plugins, launcher: n.launcher, modules: n.modules, metrics: n.metrics.plugins, sources: n.cfg.Sources,
-		lock: n.store.LockFile(), dir: dir, sockets: n.sockets, log: n.log, level: n.cfg.LogLevel,
+		lock: n.lock, dir: dir, sockets: n.sockets, log: n.log, level: n.cfg.LogLevel,
 	}
 }

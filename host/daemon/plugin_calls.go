@@ -117,7 +117,7 @@ func (n *Node) describe(ctx context.Context, p *Plugin) (*manifest.Manifest, err
 	defer img.Close()
 	var last error
 	for _, role := range []manifest.Role{manifest.Reader, manifest.Writer, manifest.Transform} {
-		cfg := supervisor.Config{Image: img, Role: role, Instance: "describe", SocketDir: n.sockets, Log: n.log, Inherit: []*os.File{n.store.LockFile()}}
+		cfg := supervisor.Config{Image: img, Role: role, Instance: "describe", SocketDir: n.sockets, Log: n.log, Inherit: []*os.File{n.lock}}
 		c, err := supervisor.Launch(ctx, n.launcher, cfg)
 		if err != nil {
 			if last = err; errors.Is(err, supervisor.ErrManifest) {

@@ -110,3 +110,49 @@ func (p Plugins) Missing(tasks []*config.Task) config.Problems {
 	}
 	return out
 }
+
+// needs are what a worker must have to run a task, in the form of has. Bundled
+// connectors belong to the installation and count by name: a newer installation
+// may take the task over.
+func (p Plugins) needs(t *config.Task) []string {
+	var out []string
+	add := func(ref config.Ref) {
+		if isNull(ref) {
+			return
+		}
+		found, err := p.Find(ref)
+		if err != nil {
+			return // refused elsewhere
+		}
+		need := found.Name
+		if !found.Bundled {
+			need += "@" + found.SHA256
+		}
+		if !slices.Contains(out, need) {
+			out = append(out, need)
+		}
+	}
+	add(t.Reader.Plugin)
+	for _, tr := range t.Transforms {
+		if tr.Rules == nil {
+			add(tr.Plugin)
+		}
+	}
+	for _, w := range t.Writers {
+		add(w.Plugin)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// has are the plugins of this worker: by name, installed ones also by digest.
+func (p Plugins) has() []string {
+	out := p.Bundled.Names()
+	if all, err := p.Store.List(); err == nil {
+		for _, in := range all {
+			out = append(out, in.Name, in.Name+"@"+in.SHA256)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

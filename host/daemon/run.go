@@ -43,6 +43,11 @@ type run struct {
 	failure error // of the start, with its type
 	levels  map[string]string
 	outcome task.Outcome
+
+	// Of the report; one goroutine asks.
+	paceRead int64
+	paceAt   time.Time
+	paceRate float64
 }
 
 // Result is how a run ended.
@@ -131,15 +136,16 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 	}
 	r.meter = NewMeter(observers...)
 	s := n.starter()
-	s.shadow = newShadow(n.store, n.session, s.log, r.meter)
+	session := n.current()
+	s.shadow = newShadow(n.store, session, s.log, r.meter)
 	limits := task.Limits{}
 	if o.Once {
 		limits.Tries = 3
 	}
 	var err error
 	r.runner, err = task.NewRunner(task.Config{
-		Task: t.Name, Version: def.Version, TakeOver: o.TakeOver, Store: n.store, Session: n.session,
-		Launcher: launcher{s, r}, Audit: n.auditor, Run: o.Pipeline, Grace: n.cfg.Grace, WaitHeld: o.WaitHeld,
+		Task: t.Name, Version: def.Version, TakeOver: o.TakeOver, Store: n.store, Session: session,
+		Launcher: launcher{s, r}, Audit: n.auditor, Run: o.Pipeline, Grace: n.cfg.Grace, WaitHeld: o.WaitHeld, MarkEvery: n.markEvery(),
 		Observer: s.shadow, Log: n.log, Limits: limits,
 		OnState: func(st task.State) {
 			r.mu.Lock()

@@ -81,8 +81,17 @@ func (n *Node) waiting(name string) (state, reason string) {
 	return "back-off", k.reason
 }
 
-// nudge lets Serve look again after an operator changed something.
-func (n *Node) nudge(name string, to api.Change) {
+// nudge lets the task's worker look again after an operator changed something.
+func (n *Node) nudge(ctx context.Context, name string, to api.Change) error {
+	if n.board != nil {
+		return n.order(ctx, name, to)
+	}
+	n.refresh(name, to)
+	return nil
+}
+
+// refresh forgets why a task that is this worker's did not run.
+func (n *Node) refresh(name string, to api.Change) {
 	n.keepers.mu.Lock()
 	if k := n.keepers.all[name]; k != nil {
 		k.failed, k.until, k.hopeless, k.ended, k.reason = 0, time.Time{}, 0, 0, ""
@@ -103,6 +112,9 @@ func (n *Node) nudge(name string, to api.Change) {
 // that failed is started again after a growing pause; one whose source has ended
 // or whose file is wrong waits for a change.
 func (n *Node) Serve(ctx context.Context) error {
+	if n.board != nil {
+		return n.serveCluster(ctx)
+	}
 	n.serving.Store(true)
 	defer n.serving.Store(false)
 	for {
@@ -191,8 +203,14 @@ func (n *Node) keep(d coordination.Definition) time.Duration {
 		k.failed, k.until, k.hopeless, k.ended, k.reason = 0, time.Time{}, 0, 0, ""
 	}
 	k.def = d
-	switch {
+	switch by := n.heldBy(d.Name); {
 	case n.keepers.busy[d.Name]:
+		return 0
+	case by != "":
+		if r != nil {
+			r.stop("under maintenance at worker " + by)
+		}
+		k.reason = "under maintenance at worker " + by
 		return 0
 	case d.Desired == coordination.Paused:
 		if r != nil {
@@ -250,7 +268,9 @@ func (n *Node) finished(k *keeper, d coordination.Definition, res Result) {
 			k.ended, k.reason = d.Version, "the source has ended"
 		}
 		return
-	case lasting(res):
+	case res.Outcome.Lost && n.board != nil:
+		return // the plan says what follows
+	case !n.yields(res) && lasting(res):
 		k.hopeless, k.reason = d.Version, res.Err.Error()
 		n.log.Error("task has failed and is not started again before an operator does something", "task", d.Name, "cause", res.Err)
 		return
@@ -261,6 +281,12 @@ func (n *Node) finished(k *keeper, d coordination.Definition, res Result) {
 	k.failed++
 	k.pause(res.Err)
 	n.log.Warn("task has failed and is started again", "task", d.Name, "cause", res.Err, "pause", time.Until(k.until).Round(time.Millisecond))
+}
+
+// yields reports whether a run ended because another execution owns the task, which
+// in a cluster is no end: the plan says where it runs.
+func (n *Node) yields(res Result) bool {
+	return n.board != nil && api.KindOf(res.Err) == api.Fenced
 }
 
 // lasting reports whether starting again makes no sense.

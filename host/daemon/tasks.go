@@ -57,14 +57,16 @@ func (n *Node) define(ctx context.Context, t *config.Task) (string, coordination
 	have, err := n.store.Task(ctx, t.Name)
 	switch {
 	case errors.Is(err, coordination.ErrNotFound):
-		d, err := n.store.CreateTask(ctx, coordination.Definition{Name: t.Name, Spec: t.Spec, Group: t.Group, Desired: coordination.Running})
+		d, err := n.store.CreateTask(ctx, coordination.Definition{Name: t.Name, Spec: t.Spec, Group: t.Group, Needs: n.plugins.needs(t), Desired: coordination.Running})
 		return "created", d, err
 	case err != nil:
 		return "", have, err
-	case have.Spec == t.Spec && have.Group == t.Group:
+	}
+	needs := n.plugins.needs(t)
+	if have.Spec == t.Spec && have.Group == t.Group && slices.Equal(have.Needs, needs) {
 		return "unchanged", have, nil
 	}
-	have.Spec, have.Group = t.Spec, t.Group
+	have.Spec, have.Group, have.Needs = t.Spec, t.Group, needs
 	d, err := n.store.UpdateTask(ctx, have)
 	return "changed", d, err
 }
@@ -268,7 +270,9 @@ func (n *Node) Change(ctx context.Context, name string, to api.Change) (*api.Tas
 		if !n.serving.Load() {
 			return nil, api.Errorf(api.Usage, "no daemon runs that could take over for task %s: use `datalink run FILE --take-over`", name)
 		}
-		n.keepers.takeOver(name)
+		if n.board == nil {
+			n.keepers.takeOver(name)
+		}
 	default:
 		return nil, api.Errorf(api.Usage, "change %q: expected pause, resume, restart or take-over", to)
 	}
@@ -278,7 +282,11 @@ func (n *Node) Change(ctx context.Context, name string, to api.Change) (*api.Tas
 			return nil, err
 		}
 	}
-	n.nudge(name, to)
+	if to != api.Pause {
+		if err := n.nudge(ctx, name, to); err != nil {
+			return nil, err
+		}
+	}
 	return n.Task(ctx, name)
 }
 

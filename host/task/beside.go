@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/datalink-go/datalink/coordination"
@@ -67,8 +68,12 @@ func (r *Runner) write(ctx context.Context, mark bool) {
 	defer cancel()
 	var err error
 	if mark {
-		if marks := r.tally.marks(); len(marks) > 0 {
-			err = r.cfg.Session.Mark(ctx, st.Owner(), marks)
+		marks := r.tally.marks()
+		if len(marks) == 0 || reflect.DeepEqual(marks, r.lastMarks) {
+			return // an idle task costs the store nothing
+		}
+		if err = r.cfg.Session.Mark(ctx, st.Owner(), marks); err == nil {
+			r.lastMarks = marks
 		}
 	} else {
 		err = r.cfg.Session.SetState(ctx, st.Owner(), string(phase), reason)

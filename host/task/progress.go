@@ -32,6 +32,9 @@ var _ pipeline.Progress = (*progress)(nil)
 // at a time, so that the store is asked once in that time.
 const reserveAhead = uint64(30 * time.Second / time.Microsecond)
 
+// reserveTime bounds the wait for the store: its ceiling is a copy of the target's.
+const reserveTime = 2 * time.Second
+
 // Load implements pipeline.Progress.
 func (p *progress) Load(ctx context.Context, writer string) (*sdk.Claimed, error) {
 	have, err := p.store.Progress(ctx, p.status().TaskUID, writer)
@@ -76,8 +79,14 @@ func (p *progress) Reserve(ctx context.Context, writer string, want uint64) (uin
 	}
 	next := want + reserveAhead
 	st := p.status()
-	if err := p.note(p.session.Save(ctx, st.Owner(), coordination.Step{Writer: writer, Ceiling: next})); err != nil {
-		return 0, err
+	brief, cancel := context.WithTimeout(ctx, reserveTime)
+	defer cancel()
+	err := p.session.Save(brief, st.Owner(), coordination.Step{Writer: writer, Ceiling: next})
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, coordination.ErrFenced), errors.Is(err, coordination.ErrSessionLost):
+		return 0, p.note(err)
+	default: // the store does not answer; the target's own row is the authority
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

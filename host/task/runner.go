@@ -106,8 +106,9 @@ type Runner struct {
 	unjudged bool // predecessors could not be judged at all
 
 	// owner serializes conditional writes with changes of what they depend on.
-	owner    sync.Mutex
-	released bool
+	owner     sync.Mutex
+	released  bool
+	lastMarks []coordination.Mark // as they were written last
 
 	tally *tally
 	store *progress
