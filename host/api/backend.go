@@ -32,6 +32,8 @@ type Backend interface {
 	Plugin(ctx context.Context, name, version string) (*Plugin, error)
 	Install(ctx context.Context, registry, name, version string) (*Plugin, error)
 
+	Fleet
+
 	// Doctor looks at everything that would make the tasks of the files fail, or
 	// at the installation alone where there is none.
 	Doctor(ctx context.Context, files []File) ([]Finding, error)

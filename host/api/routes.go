@@ -55,7 +55,7 @@ func call1[In, Out any](method, path, summary string, f func(*http.Request, In) 
 
 func routes(b Backend) []route {
 	task := func(r *http.Request) string { return r.PathValue("task") }
-	return []route{
+	return append([]route{
 		call1("POST", "/v1/tasks", "create tasks, or change those that are there", func(r *http.Request, q []File) ([]Applied, error) { return b.Apply(r.Context(), q) }),
 		call0("GET", "/v1/tasks", "list tasks", func(r *http.Request) ([]Task, error) { return b.Tasks(r.Context()) }),
 		call0("GET", "/v1/tasks/{task}", "show a task with positions, journal and specification", func(r *http.Request) (*Task, error) { return b.Task(r.Context(), task(r)) }),
@@ -91,5 +91,5 @@ func routes(b Backend) []route {
 			return b.Install(r.Context(), q.Registry, q.Name, q.Version)
 		}),
 		call1("POST", "/v1/doctor", "look for everything that would make tasks fail", func(r *http.Request, q []File) ([]Finding, error) { return b.Doctor(r.Context(), q) }),
-	}
+	}, fleetRoutes(b)...)
 }

@@ -218,7 +218,7 @@ func (c *Coordinator) see(ctx context.Context) (v *View, waiting map[string]stri
 		}
 		_, goes := leaving[m.ID]
 		_, drain := drained[m.ID]
-		v.Members = append(v.Members, Present{ID: m.ID, Groups: groupsOf(m.Group), Has: has, Leaving: goes || drain})
+		v.Members = append(v.Members, Present{ID: m.ID, Groups: Groups(m.Group), Has: has, Leaving: goes || drain})
 	}
 	defs, err := c.Store.Tasks(ctx)
 	if err != nil {

@@ -138,8 +138,8 @@ func Weight(rate float64, lag time.Duration) int {
 	return w
 }
 
-// groupsOf parts a worker's group setting.
-func groupsOf(text string) []string {
+// Groups parts a worker's group setting.
+func Groups(text string) []string {
 	var out []string
 	for g := range strings.SplitSeq(text, ",") {
 		if g = strings.TrimSpace(g); g != "" {

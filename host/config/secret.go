@@ -102,6 +102,23 @@ func (b Block) Resolve(from Sources) (Resolved, error) {
 	return r, nil
 }
 
+// Expand replaces the references in a text by their values.
+func (s Sources) Expand(text string) (string, error) {
+	s = s.withDefaults()
+	var first error
+	out := reference.ReplaceAllStringFunc(text, func(m string) string {
+		if strings.HasPrefix(m, "$$") {
+			return m[1:]
+		}
+		v, err := s.value(strings.TrimSuffix(m[2:], "}"))
+		if err != nil && first == nil {
+			first = err
+		}
+		return v
+	})
+	return out, first
+}
+
 func (s Sources) value(ref string) (string, error) {
 	scheme, name, _ := strings.Cut(ref, ":")
 	switch scheme {

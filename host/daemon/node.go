@@ -160,6 +160,9 @@ func socketDir() (string, error) {
 // UID returns the store's UUID.
 func (n *Node) UID() string { return n.store.UID() }
 
+// ID returns the worker's id.
+func (n *Node) ID() string { return n.id }
+
 // Registry returns the metrics.
 func (n *Node) Registry() *prometheus.Registry { return n.registry }
 

@@ -106,9 +106,13 @@ func (n *Node) Tasks(ctx context.Context) ([]api.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	waiting, err := n.waitingTasks(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := []api.Task{}
 	for _, d := range defs {
-		t, _, err := n.view(ctx, d)
+		t, _, err := n.view(ctx, d, waiting)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +130,11 @@ func (n *Node) Task(ctx context.Context, name string) (*api.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, journal, err := n.view(ctx, d)
+	waiting, err := n.waitingTasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, journal, err := n.view(ctx, d, waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +146,7 @@ func (n *Node) Task(ctx context.Context, name string) (*api.Task, error) {
 
 // view says how a task is: what runs here knows best, then the status node, then
 // the journal.
-func (n *Node) view(ctx context.Context, d coordination.Definition) (api.Task, []coordination.Entry, error) {
+func (n *Node) view(ctx context.Context, d coordination.Definition, waiting map[string]string) (api.Task, []coordination.Entry, error) {
 	t := api.Task{
 		Name: d.Name, UID: d.UID, Group: d.Group, Desired: string(d.Desired), Version: d.Version, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 	}
@@ -180,6 +188,8 @@ func (n *Node) view(ctx context.Context, d coordination.Definition) (api.Task, [
 	case t.State != "stopped":
 	case d.Desired == coordination.Paused:
 		t.State = "paused"
+	case waiting[d.Name] != "":
+		t.State, t.Reason = "waiting", waiting[d.Name]
 	case n.serving.Load():
 		t.State, t.Reason = "starting", ""
 	}

@@ -41,7 +41,7 @@ func (a *app) auditCommand() *cobra.Command {
 			})
 		},
 	}
-	return group("audit", "Executions that overlapped", "  datalink audit list", list, show, notYet("repair"))
+	return group("audit", "Executions that overlapped", "  datalink audit list", list, show, a.testAlertCommand(), notYet("repair"))
 }
 
 func (a *app) overlaps(all []coordination.Overlap) {

@@ -73,7 +73,7 @@ Exit codes: 0 done · 1 failed while running · 2 bad usage or configuration ·
 	f.StringVar(&a.access.Cert, "api-cert", "", "file with a client certificate, for https")
 	f.StringVar(&a.access.Key, "api-key", "", "file with the client certificate's key")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.auditCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
+	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.auditCommand(), a.workerCommand(), a.groupCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
 	root.AddCommand(later()...)
 	usageErrors(root)
 	a.completions(root)
@@ -161,7 +161,7 @@ func group(use, short, example string, subs ...*cobra.Command) *cobra.Command {
 // they say so.
 func later() []*cobra.Command {
 	var out []*cobra.Command
-	for _, name := range []string{"worker", "group", "verify"} {
+	for _, name := range []string{"verify"} {
 		out = append(out, notYet(name))
 	}
 	return out
@@ -192,6 +192,11 @@ func (a *app) bundled() (daemon.Bundled, error) { return daemon.ParseBundled(a.p
 
 // node opens the data directory.
 func (a *app) node(ctx context.Context, level slog.Level, wait time.Duration) (*daemon.Node, error) {
+	return a.nodeWith(ctx, level, daemon.Config{Wait: wait})
+}
+
+// nodeWith fills in what all nodes have.
+func (a *app) nodeWith(ctx context.Context, level slog.Level, cfg daemon.Config) (*daemon.Node, error) {
 	b, err := a.bundled()
 	if err != nil {
 		return nil, err
@@ -200,7 +205,8 @@ func (a *app) node(ctx context.Context, level slog.Level, wait time.Duration) (*
 	if pluginLevel == "" {
 		pluginLevel = strings.ToLower(level.String())
 	}
-	n, err := daemon.Open(ctx, daemon.Config{DataDir: a.dataDir, Bundled: b, Wait: wait, Log: a.logger(level), LogLevel: pluginLevel})
+	cfg.DataDir, cfg.Bundled, cfg.Log, cfg.LogLevel = a.dataDir, b, a.logger(level), pluginLevel
+	n, err := daemon.Open(ctx, cfg)
 	switch {
 	case errors.Is(err, embedded.ErrLocked):
 		return nil, api.Errorf(api.Failed, "%w: %s", err, a.instead(ctx))

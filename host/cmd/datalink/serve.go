@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/datalink-go/datalink/host/api"
+	"github.com/datalink-go/datalink/host/config"
 	"github.com/datalink-go/datalink/host/daemon"
 )
 
@@ -26,9 +27,11 @@ func (a *app) serveCommand() *cobra.Command {
 	var listen, file string
 	var anywhere bool
 	var files api.TLS
+	var cfg serveFile
 	c := &cobra.Command{
 		Use: "serve", Short: "Run all applied tasks as a daemon",
-		Long: `Run all tasks of the data directory as a single node. The API is on the socket
+		Long: `Run all tasks of the data directory as a single node, or with --coordination as a
+worker that shares tasks with others through ZooKeeper. The API is on the socket
 api.sock in the data directory, and with --listen also on an address, where each
 request carries the token of the file api.token, or of api.read.token, which
 changes nothing. /v1/openapi.json describes the API. /metrics is for
@@ -38,10 +41,14 @@ Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			standard := cmp.Or(os.Getenv(dataDirEnv), serviceDir)
 			if file != "" {
-				cfg, err := loadServe(file)
-				if err != nil {
+				given := cfg
+				var err error
+				if cfg, err = loadServe(file); err != nil {
 					return err
 				}
+				cfg.Coordination = cmp.Or(given.Coordination, cfg.Coordination)
+				cfg.Group = cmp.Or(given.Group, cfg.Group)
+				cfg.RestartGrace = cmp.Or(given.RestartGrace, cfg.RestartGrace)
 				if !c.Flags().Changed("data-dir") {
 					standard = cmp.Or(cfg.DataDir, standard)
 				}
@@ -56,10 +63,13 @@ Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 			if !c.Flags().Changed("data-dir") {
 				a.dataDir = standard
 			}
-			return a.serve(c.Context(), listen, anywhere, files)
+			return a.serve(c.Context(), listen, anywhere, files, &cfg)
 		},
 	}
-	c.Flags().StringVar(&file, "config", "", "file with dataDir, listen, listenAnywhere and tls: {cert, key, clientCA}")
+	c.Flags().StringVar(&file, "config", "", "file with dataDir, listen, listenAnywhere, tls: {cert, key, clientCA}, coordination, group, restartGrace and alerts")
+	c.Flags().StringVar(&cfg.Coordination, "coordination", "", "store that workers share: zookeeper://HOST:PORT,…/CHROOT (default: one of its own)")
+	c.Flags().StringVar(&cfg.Group, "group", "", "groups whose tasks this worker may run, separated by commas (default: default)")
+	c.Flags().StringVar(&cfg.RestartGrace, "restart-grace", "", "how long a worker that is gone keeps its tasks (default: "+restartGrace.String()+")")
 	c.Flags().StringVar(&listen, "listen", "", "address for the API, such as 127.0.0.1:8420; one that is not loopback needs TLS")
 	c.Flags().StringVar(&files.Cert, "tls-cert", "", "file with the API's certificate")
 	c.Flags().StringVar(&files.Key, "tls-key", "", "file with its key")
@@ -68,7 +78,7 @@ Prometheus, /healthz says that the process lives, /readyz that it runs tasks.`,
 	return c
 }
 
-func (a *app) serve(ctx context.Context, listen string, anywhere bool, files api.TLS) error {
+func (a *app) serve(ctx context.Context, listen string, anywhere bool, files api.TLS, cfg *serveFile) error {
 	log := a.logger(slog.LevelInfo)
 	secure, err := files.Config()
 	if err != nil {
@@ -80,7 +90,16 @@ func (a *app) serve(ctx context.Context, listen string, anywhere bool, files api
 			return api.As(api.Usage, fmt.Errorf("--listen: %w", err))
 		}
 	}
-	n, err := a.node(context.WithoutCancel(ctx), slog.LevelInfo, 30*time.Second)
+	var sources config.Sources
+	shared, err := cfg.cluster(sources)
+	if err != nil {
+		return err
+	}
+	channels, err := cfg.channels(sources)
+	if err != nil {
+		return err
+	}
+	n, err := a.nodeWith(context.WithoutCancel(ctx), slog.LevelInfo, daemon.Config{Wait: 30 * time.Second, Cluster: shared, Alerts: channels})
 	if err != nil {
 		return err
 	}
@@ -113,7 +132,7 @@ func (a *app) serve(ctx context.Context, listen string, anywhere bool, files api
 		servers = append(servers, start(l, guarded(tokens, h), log))
 	}
 	servers = append(servers, start(sock, h, log))
-	log.Info("daemon runs", "dataDir", a.dataDir, "store", n.UID(), "version", version)
+	log.Info("daemon runs", "dataDir", a.dataDir, "store", n.UID(), "worker", n.ID(), "version", version)
 	ready.Store(true)
 	err = n.Serve(ctx)
 	ready.Store(false)
