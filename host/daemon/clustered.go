@@ -24,6 +24,9 @@ type clustered struct {
 // reportEvery is how often a worker reports what has changed.
 const reportEvery = 10 * time.Second
 
+// settle is how long a task that moved is not moved again for balance.
+const settle = 20 * time.Second
+
 // markEvery is how often journals' marks move: a thousand tasks share the store.
 func (n *Node) markEvery() time.Duration {
 	if n.board != nil {
@@ -46,7 +49,7 @@ func (n *Node) serveCluster(ctx context.Context) error {
 			defer close(ended)
 			c := cluster.Coordinator{
 				Store: n.board, Session: session.(cluster.Session), Log: n.log,
-				Config: cluster.Config{Grace: n.cfg.Cluster.RestartGrace, Settle: time.Minute},
+				Config: cluster.Config{Grace: n.cfg.Cluster.RestartGrace, Settle: settle},
 			}
 			c.Run(member)
 		}()

@@ -56,9 +56,9 @@ type Node struct {
 	cfg      Config
 	store    coordination.Store
 	place    coordination.Place
-	lock     *os.File // of the data directory
-	ownLock  bool     // the lock is not the store's
-	id       string   // of the worker
+	lock     *os.File      // of the data directory
+	ownLock  bool          // the lock is not the store's
+	id       string        // of the worker
 	board    cluster.Store // nil = this node is alone
 	cluster  clustered
 	alerts   *audit.Alerts
@@ -77,7 +77,7 @@ type Node struct {
 	session coordination.Session // replaced when it is lost
 	runs    map[string]*run      // by task
 	closed  bool
-	closer sync.Once
+	closer  sync.Once
 }
 
 var _ api.Backend = (*Node)(nil)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/host/api"
@@ -321,11 +322,33 @@ func (n *Node) Delete(ctx context.Context, name string, release bool) error {
 			return err
 		}
 	}
-	if err := n.store.DeleteTask(ctx, name, d.Version); err != nil {
+	if err := n.deleteIdle(ctx, d); err != nil {
 		return err
 	}
 	n.metrics.forget(name)
 	return nil
+}
+
+// deleteIdle deletes a task once the worker that has it, which may be another one,
+// has given it up.
+func (n *Node) deleteIdle(ctx context.Context, d coordination.Definition) error {
+	ctx, cancel := context.WithTimeout(ctx, n.grace()+15*time.Second)
+	defer cancel()
+	for {
+		changed, err := n.store.Watch(ctx, d.Name)
+		if err != nil {
+			return err
+		}
+		err = n.store.DeleteTask(ctx, d.Name, d.Version)
+		if !errors.Is(err, coordination.ErrHeld) {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // halt stops a run of this node and waits for its end.
