@@ -147,7 +147,7 @@ func (w *worker) stop() {
 }
 
 func (w *worker) client() *api.Client {
-	c, err := api.NewClient("unix://"+filepath.Join(w.data, api.SocketFile), "")
+	c, err := api.NewClient("unix://"+filepath.Join(w.data, api.SocketFile), api.Access{})
 	if err != nil {
 		w.r.t.Fatal(err)
 	}
