@@ -34,6 +34,8 @@ type Scanner struct {
 	eof    bool
 	max    int
 	check  bool
+	raw    []byte // of the event that Next returned
+	frames *frames
 }
 
 // NewScanner reads from src, whose first byte is at offset at of the file name.
@@ -55,6 +57,10 @@ func (s *Scanner) Reset(name string, src io.Reader, at int64, format Format) {
 	s.name, s.src, s.at, s.Format = name, src, at, format
 	s.skip, _ = src.(io.Seeker)
 	s.r, s.w, s.eof = 0, 0, false
+	s.raw = nil
+	if s.frames != nil {
+		*s.frames = frames{}
+	}
 }
 
 // Name returns the name of the file.
@@ -97,6 +103,8 @@ func (s *Scanner) fill(n int) error {
 		s.w += k
 		if err == io.EOF {
 			s.eof = true
+		} else if err == ErrWait {
+			return err
 		} else if err != nil {
 			return fmt.Errorf("read %s: %w", s.Place(s.at), err)
 		}
@@ -107,6 +115,9 @@ func (s *Scanner) fill(n int) error {
 // Peek reads the header of the next event. It returns io.EOF at the end of the
 // log and ErrCut when the log ends inside of the header.
 func (s *Scanner) Peek(h *Header) error {
+	if s.frames != nil {
+		return s.peekFrame(h)
+	}
 	if s.w-s.r < HeaderSize {
 		if err := s.fill(HeaderSize); err != nil {
 			return err
@@ -118,7 +129,11 @@ func (s *Scanner) Peek(h *Header) error {
 			return fmt.Errorf("%w: %s, %d bytes of an event's header are there", ErrCut, s.Place(s.at), s.w-s.r)
 		}
 	}
-	h.decode(s.buf[s.r:])
+	return s.header(h, s.buf[s.r:])
+}
+
+func (s *Scanner) header(h *Header, b []byte) error {
+	h.decode(b)
 	if h.Size < HeaderSize {
 		return fmt.Errorf("%w: %s, event of %d bytes", ErrCorrupt, s.Place(s.at), h.Size)
 	}
@@ -145,15 +160,24 @@ func (s *Scanner) Next(ev *Event) error {
 		return err
 	}
 	n := int(ev.Size)
-	if s.w-s.r < n {
-		if err := s.fill(n); err != nil {
+	size, skip := n, 0 // bytes of the buffer that the event takes, and those before it
+	if s.frames != nil {
+		size, skip = framed(n)+frameHead, frameHead
+	}
+	if s.w-s.r < size {
+		if err := s.fill(size); err != nil {
 			return err
 		}
-		if s.w-s.r < n {
-			return fmt.Errorf("%w: %s, %d of the %d bytes of a %s event are there", ErrCut, s.Place(s.at), s.w-s.r, n, ev.Type)
+		if s.w-s.r < size {
+			return fmt.Errorf("%w: %s, %d of the %d bytes of a %s event are there", ErrCut, s.Place(s.at), s.w-s.r, size, ev.Type)
 		}
 	}
-	raw := s.buf[s.r : s.r+n : s.r+n]
+	if s.frames != nil {
+		if err := s.unframe(n); err != nil {
+			return err
+		}
+	}
+	raw := s.buf[s.r+skip : s.r+skip+n : s.r+skip+n]
 	ev.At, ev.End = s.at, s.at+int64(n)
 	if ev.Type == FormatDescription {
 		if err := s.Format.decode(raw, s.Place(s.at)); err != nil {
@@ -161,7 +185,12 @@ func (s *Scanner) Next(ev *Event) error {
 		}
 	}
 	body := raw[HeaderSize:]
-	if s.Format.Checksum || ev.Type == FormatDescription && s.Format.aware {
+	if s.frames != nil && ev.Flags&FlagArtificial != 0 || ev.Type == Heartbeat || ev.Type == HeartbeatV2 {
+		// The server makes these up; whether they end in a checksum is seen from them.
+		if k := len(raw) - 4; k >= HeaderSize && binary.LittleEndian.Uint32(raw[k:]) == crc32.ChecksumIEEE(raw[:k]) {
+			body = raw[HeaderSize:k:k]
+		}
+	} else if s.Format.Checksum || ev.Type == FormatDescription && s.Format.aware {
 		if len(body) < 4 {
 			return fmt.Errorf("%w: %s, %s event of %d bytes has no room for its checksum", ErrCorrupt, s.Place(s.at), ev.Type, n)
 		}
@@ -173,10 +202,15 @@ func (s *Scanner) Next(ev *Event) error {
 		}
 	}
 	ev.Body = body
-	s.r += n
+	s.raw = raw
+	s.r += size
 	s.at += int64(n)
 	return nil
 }
+
+// Raw returns the event that Next returned last as it stands in the log, header
+// and checksum included. It is valid as long as that event.
+func (s *Scanner) Raw() []byte { return s.raw }
 
 func (s *Scanner) verify(raw []byte, ev *Event) error {
 	want := binary.LittleEndian.Uint32(raw[len(raw)-4:])
@@ -198,6 +232,10 @@ func (s *Scanner) verify(raw []byte, ev *Event) error {
 
 // Skip passes over the next event without reading its body.
 func (s *Scanner) Skip(h *Header) error {
+	if s.frames != nil {
+		var ev Event
+		return s.Next(&ev)
+	}
 	n := int(h.Size)
 	if s.w-s.r >= n {
 		s.r += n
@@ -225,22 +263,22 @@ func (s *Scanner) Skip(h *Header) error {
 
 // Ahead returns a scanner over what is buffered beyond the next events, without
 // moving s: its events are views of s's buffer, and it ends with io.ErrShortBuffer
-// where the window does. It is valid until s moves.
+// where what has arrived does. It is valid until s moves to another event.
 func (s *Scanner) Ahead(a *Ahead) error {
-	if s.w-s.r < window/2 && !s.eof {
+	if s.frames == nil && s.w-s.r < window/2 && !s.eof {
 		if err := s.fill(min(len(s.buf), window)); err != nil {
 			return err
 		}
 	}
-	*a = Ahead{s: s, r: s.r, at: s.at}
+	*a = Ahead{s: s, at: s.at}
 	return nil
 }
 
 // Ahead looks at buffered events.
 type Ahead struct {
-	s  *Scanner
-	r  int
-	at int64
+	s   *Scanner
+	rel int // from s.r on
+	at  int64
 }
 
 // Offset returns the offset of the event that Next did not return yet.
@@ -248,21 +286,28 @@ func (a *Ahead) Offset() int64 { return a.at }
 
 // Next returns the next buffered event, unchecked.
 func (a *Ahead) Next(ev *Event) error {
-	left := a.s.w - a.r
-	if left < HeaderSize {
+	skip := 0
+	if a.s.frames != nil {
+		skip = frameHead
+	}
+	b := a.s.buf[min(a.s.r+a.rel, a.s.w):a.s.w]
+	if len(b) < skip+HeaderSize {
 		return io.ErrShortBuffer
 	}
-	ev.decode(a.s.buf[a.r:])
+	if skip > 0 && b[4] != 0 {
+		return io.ErrShortBuffer // no event; reading on says what it is
+	}
+	ev.decode(b[skip:])
 	n := int(ev.Size)
-	if n < HeaderSize || left < n {
+	if n < HeaderSize || len(b) < skip+n || skip > 0 && n+1 >= maxFrame {
 		return io.ErrShortBuffer
 	}
 	ev.At, ev.End = a.at, a.at+int64(n)
-	ev.Body = a.s.buf[a.r+HeaderSize : a.r+n]
+	ev.Body = b[skip+HeaderSize : skip+n]
 	if a.s.Format.Checksum {
 		ev.Body = ev.Body[:max(0, len(ev.Body)-4)]
 	}
-	a.r += n
+	a.rel += skip + n
 	a.at += int64(n)
 	return nil
 }
