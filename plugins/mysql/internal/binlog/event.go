@@ -135,6 +135,12 @@ func DecodeIncident(body []byte) (number uint16, message string) {
 // transaction it begins.
 type Group struct {
 	ID         []byte // printable, appended to the buffer given to DecodeGroup
+	UUID       [16]byte // MySQL, with Tag and Number; Number 0 = the transaction has no id
+	Tag        []byte   // view of the event
+	Number     int64
+	Domain     uint32 // MariaDB, with Server and Sequence
+	Server     uint32
+	Sequence   uint64
 	Committed  int64  // microseconds; 0 = not stated
 	Standalone bool   // MariaDB: a single statement follows and no commit
 	MariaDB    bool   // the event takes the place of BEGIN
@@ -163,9 +169,10 @@ func DecodeGroup(ev *Event, buf []byte, g *Group) error {
 		if len(b) < 13 {
 			return corrupt(ev.Type, "%d bytes", len(b))
 		}
-		g.ID = strconv.AppendUint(g.ID, uint64(binary.LittleEndian.Uint32(b[8:])), 10)
-		g.ID = strconv.AppendUint(append(g.ID, '-'), uint64(ev.Server), 10)
-		g.ID = strconv.AppendUint(append(g.ID, '-'), binary.LittleEndian.Uint64(b), 10)
+		g.Domain, g.Server, g.Sequence = binary.LittleEndian.Uint32(b[8:]), ev.Server, binary.LittleEndian.Uint64(b)
+		g.ID = strconv.AppendUint(g.ID, uint64(g.Domain), 10)
+		g.ID = strconv.AppendUint(append(g.ID, '-'), uint64(g.Server), 10)
+		g.ID = strconv.AppendUint(append(g.ID, '-'), g.Sequence, 10)
 		g.MariaDB, g.Standalone = true, b[12]&mariaStandalone != 0
 		g.Prepared, g.Completed = b[12]&mariaPrepared != 0, b[12]&mariaCompleted != 0
 		// A byte of more flags follows the id of a group; an ALTER has no XA transaction.
@@ -181,8 +188,10 @@ func DecodeGroup(ev *Event, buf []byte, g *Group) error {
 			return corrupt(ev.Type, "%d bytes", len(b))
 		}
 		if ev.Type == GTID {
+			copy(g.UUID[:], b[1:])
+			g.Number = int64(binary.LittleEndian.Uint64(b[17:]))
 			g.ID = appendUUID(g.ID, b[1:17])
-			g.ID = strconv.AppendUint(append(g.ID, ':'), binary.LittleEndian.Uint64(b[17:]), 10)
+			g.ID = strconv.AppendInt(append(g.ID, ':'), g.Number, 10)
 		}
 		// After the ids: a type byte 2, two logical clocks, then 7 bytes of commit time.
 		if len(b) >= 25+1+16+7 && b[25] == 2 {

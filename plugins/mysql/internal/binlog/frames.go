@@ -28,7 +28,8 @@ func (e *PacketError) Error() string { return "the server reports an error" }
 // frames is the state of a Scanner that reads packets.
 type frames struct {
 	seq  byte // of the next packet
-	left int  // of an event that Copy is in the middle of
+	busy bool // Copy is in the middle of an event
+	left int  // of that event
 	pack int  // of the packet it is in
 }
 
@@ -49,14 +50,23 @@ func (s *Scanner) Buffered() int { return s.w - s.r }
 // More reads what has arrived, making room for it. It returns ErrWait where that
 // is nothing.
 func (s *Scanner) More() error {
-	have := s.w - s.r
-	if err := s.fill(have + 1); err != nil {
-		return err
+	if s.w == len(s.buf) {
+		to := s.buf
+		if s.r < window/2 {
+			to = make([]byte, 2*len(s.buf))
+		}
+		s.w = copy(to, s.buf[s.r:s.w])
+		s.r, s.buf = 0, to
 	}
-	if s.w-s.r == have {
+	n, err := s.src.Read(s.buf[s.w:])
+	s.w += n
+	switch {
+	case n > 0:
+		return nil
+	case err == io.EOF || err == nil:
 		return io.ErrUnexpectedEOF
 	}
-	return nil
+	return err
 }
 
 // framed returns the bytes of an event of n bytes in its packets, without the head
@@ -103,15 +113,26 @@ func (s *Scanner) peekFrame(h *Header) error {
 func packetSize(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
 // control reads a packet that is no event: the end of the dump or an error.
-func (s *Scanner) control() error {
-	n := packetSize(s.buf[s.r:])
-	if err := s.fill(4 + n); err != nil {
+func (s *Scanner) control() error { return s.controlAt(0) }
+
+// Control returns what a packet says that lies ahead and is no event, nil where an
+// event is next or nothing has arrived.
+func (a *Ahead) Control() error {
+	if b := a.s.buf[min(a.s.r+a.rel, a.s.w):a.s.w]; len(b) < frameHead || b[4] == 0 {
+		return nil
+	}
+	return a.s.controlAt(a.rel)
+}
+
+func (s *Scanner) controlAt(rel int) error {
+	n := packetSize(s.buf[s.r+rel:])
+	if err := s.fill(rel + 4 + n); err != nil {
 		return err
 	}
-	if s.w-s.r < 4+n {
+	if s.w-s.r < rel+4+n {
 		return io.ErrUnexpectedEOF
 	}
-	p := s.buf[s.r+4 : s.r+4+n]
+	p := s.buf[s.r+rel+4 : s.r+rel+4+n]
 	switch p[0] {
 	case 0xfe:
 		return io.EOF
@@ -150,7 +171,8 @@ func (s *Scanner) unframe(n int) error {
 // another error than ErrWait; until then nothing else may be.
 func (s *Scanner) Copy(h *Header, w io.Writer) error {
 	f := s.frames
-	if f.left == 0 {
+	if !f.busy {
+		f.busy = true
 		f.left, f.pack = int(h.Size), min(int(h.Size), maxFrame-1)
 		f.seq++
 		s.r += frameHead
@@ -191,6 +213,7 @@ func (s *Scanner) Copy(h *Header, w io.Writer) error {
 			break
 		}
 	}
+	f.busy = false
 	s.at += int64(h.Size)
 	return nil
 }
@@ -202,11 +225,11 @@ func (s *Scanner) full(n int) bool { return (n+1)%maxFrame == 0 }
 // EndOf returns the end of the event by the 32 bits that the server wrote for it,
 // counted from near: the first such offset at or after it. MariaDB 11.4 and later
 // write 0 into all but the last event of a group; near is returned then.
-func EndOf(h *Header, near int64) int64 {
-	if h.Next == 0 {
+func EndOf(next uint32, near int64) int64 {
+	if next == 0 {
 		return near
 	}
-	return near + int64(h.Next-uint32(near))
+	return near + int64(next-uint32(near))
 }
 
 // HeartbeatPlace reads the file and the offset that a heartbeat tells: all up to

@@ -28,6 +28,7 @@ type Bounds struct {
 	Start, End int64
 	Outcome    Outcome
 	Time       uint32     // of its last event
+	Next       uint32     // end of its last event as the server wrote it
 	Undone     []Interval // parts that ROLLBACK TO SAVEPOINT took back
 	Err        error      // Cut: what is missing
 }
@@ -50,8 +51,8 @@ func (x *Indexer) Reset() {
 	*x = Indexer{Bounds: Bounds{Undone: x.Undone[:0]}, savepoints: x.savepoints[:0]}
 }
 
-// wants reports whether Step needs the body of events of that type.
-func wants(t Type) bool {
+// Wants reports whether Step needs the body of events of that type.
+func Wants(t Type) bool {
 	switch t {
 	case Query, QueryCompressed, MariaGTID, XAPrepare:
 		return true
@@ -65,7 +66,7 @@ func (x *Indexer) Step(ev *Event) (done bool, err error) {
 	if !x.begun {
 		x.begun, x.Start = true, ev.At
 	}
-	x.End, x.Time = ev.End, ev.Time
+	x.End, x.Time, x.Next = ev.End, ev.Time, ev.Next
 	switch t := ev.Type; t {
 	case GTID, AnonymousGTID, GTIDTagged, MariaGTID:
 		if ev.At != x.Start {
@@ -189,7 +190,7 @@ func (s *Scanner) index(x *Indexer) error {
 	for {
 		err := s.Peek(&ev.Header)
 		if err == nil {
-			if wants(ev.Type) {
+			if Wants(ev.Type) {
 				s.check = false // the reading pass checks
 				err = s.Next(&ev)
 				s.check = true

@@ -45,6 +45,7 @@ fields:
 	if r.bad || gno <= 0 {
 		return corrupt(GTIDTagged, "cut off, or without a number")
 	}
+	g.UUID, g.Tag, g.Number = uuid, tag, gno
 	g.ID = appendUUID(g.ID, uuid[:])
 	if len(tag) > 0 {
 		g.ID = append(append(g.ID, ':'), tag...)

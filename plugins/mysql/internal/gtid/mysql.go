@@ -138,6 +138,24 @@ func (s *Set) Append(dst []byte) []byte {
 	return dst
 }
 
+// Last finds the last number of a source in what Append gives: the text before it
+// and after it. Where the source has a single number, or none, ok is false.
+func (s *Set) Last(src Source) (before, after []byte, number int64, ok bool) {
+	at, ok := s.find(src)
+	if !ok {
+		return nil, nil, 0, false
+	}
+	p := &s.parts[at]
+	last := p.in[len(p.in)-1]
+	if last.From == last.To {
+		return nil, nil, 0, false
+	}
+	head := Set{s.parts[:at+1]}
+	text, whole := head.Append(nil), s.Append(nil)
+	digits := len(strconv.AppendInt(nil, last.To, 10))
+	return whole[:len(text)-digits], whole[len(text):], last.To, true
+}
+
 // String returns the set in the server's notation.
 func (s Set) String() string { return string(s.Append(nil)) }
 

@@ -20,8 +20,8 @@ func (r *Reader) event(out *batch.Builder, ev *binlog.Event, b *binlog.Bounds) e
 	}
 	switch ev.Type {
 	case binlog.GTID, binlog.AnonymousGTID, binlog.GTIDTagged, binlog.MariaGTID:
-		if len(r.levels) > 0 {
-			return nil // of the prepared part; the commit has its own
+		if r.live != nil || len(r.levels) > 0 {
+			return nil // known; or of the prepared part, and the commit has its own
 		}
 		g := &r.group
 		if err := binlog.DecodeGroup(ev, r.group.ID[:0], g); err != nil {
@@ -44,7 +44,7 @@ func (r *Reader) event(out *batch.Builder, ev *binlog.Event, b *binlog.Bounds) e
 		binlog.BinlogCheckpoint, binlog.Ignorable, binlog.Heartbeat, binlog.HeartbeatV2, binlog.TransactionContext, binlog.ViewChange:
 		// They say nothing about rows; what uses them (a statement) stops by itself.
 	case binlog.TransactionPayload:
-		if n := len(r.levels); n > 1 || n == 1 && !r.levels[0].prepared {
+		if n := len(r.levels); n > 1 || n == 1 && !r.levels[0].prepared && r.levels[0].spool == nil {
 			return fmt.Errorf("%w: %s at offset %d: a compressed transaction inside of another", binlog.ErrCorrupt, r.scan.Name(), ev.At)
 		}
 		return r.where(r.payload(ev))

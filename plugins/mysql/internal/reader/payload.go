@@ -48,15 +48,21 @@ func (r *Reader) payload(ev *binlog.Event) error {
 	return r.enterPayload(ev.At, open)
 }
 
-// payloadFile opens the inside of the compressed transaction that is next, and
-// too large to be held in memory.
-func (r *Reader) payloadFile(h *binlog.Header) error {
-	at, f := r.scan.Offset(), &r.files[r.file]
+// payloadFile opens the inside of the compressed transaction that is next in scan,
+// and too large to be held in memory.
+func (r *Reader) payloadFile(scan *binlog.Scanner, h *binlog.Header) error {
+	at := scan.Offset()
+	r.ev.At, r.ev.Header = at, *h
+	reopen := func(at int64) (io.ReadCloser, error) { return r.files[r.file].OpenAt(at) }
+	if n := len(r.levels); n > 0 {
+		sp := r.levels[n-1].spool
+		reopen = func(at int64) (io.ReadCloser, error) { return io.NopCloser(sp.at(at)), nil }
+	}
 	if err := r.decompressor(); err != nil {
 		return err
 	}
 	open := func() (io.Reader, func() error, error) {
-		src, err := f.OpenAt(at)
+		src, err := reopen(at)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -84,12 +90,12 @@ func (r *Reader) payloadFile(h *binlog.Header) error {
 	if err := r.enterPayload(at, open); err != nil {
 		return err
 	}
-	return r.scan.Skip(h)
+	return scan.Skip(h)
 }
 
 // payloadBody is the body of a TRANSACTION_PAYLOAD event that is streamed.
 type payloadBody struct {
-	src      *binlog.Source
+	src      io.ReadCloser
 	r        *bufio.Reader
 	sum      hash.Hash32
 	checksum bool
@@ -167,6 +173,15 @@ func (r *Reader) enterPayload(at int64, open func() (io.Reader, func() error, er
 func (r *Reader) inside(l *level, out *batch.Builder) error {
 	var ev binlog.Event
 	err := io.EOF
+	if l.spool != nil && l.scan.Offset() < l.until {
+		var h binlog.Header
+		if err := l.scan.Peek(&h); err != nil {
+			return r.where(err)
+		}
+		if h.Type == binlog.TransactionPayload && h.Size > payloadInMemory {
+			return r.where(r.payloadFile(l.scan, &h))
+		}
+	}
 	if l.until < 0 || l.scan.Offset() < l.until {
 		err = l.scan.Next(&ev)
 	}

@@ -90,6 +90,11 @@ func parsePlace(s string) (p place, ordinal uint64, err error) {
 	return p, ordinal, nil
 }
 
+// name returns the name of the file.
+func (p *place) name() string { return binlog.FileName(p.base, p.number, p.digits) }
+
+func (p *place) setName(name string) { p.base, p.number, p.digits = binlog.SplitName(name) }
+
 // order compares places of one log.
 func (p *place) order(q *place) int {
 	return cmp.Or(cmp.Compare(p.number, q.number), cmp.Compare(p.off, q.off))
@@ -128,6 +133,9 @@ func (p *place) position(ordinal uint64) sdk.Position {
 
 // ParsePosition reads the printable form.
 func (r *Reader) ParsePosition(text string) (sdk.Position, error) {
+	if r.live != nil {
+		return parseLive(text)
+	}
 	p, ord, err := parsePlace(strings.TrimSpace(text))
 	if err != nil {
 		return sdk.Position{}, invalidPosition("%v", err)
@@ -137,20 +145,44 @@ func (r *Reader) ParsePosition(text string) (sdk.Position, error) {
 
 // FormatPosition returns the printable form.
 func (r *Reader) FormatPosition(pos sdk.Position) (string, error) {
-	p, err := placeOf(pos)
+	text, err := r.canonical(pos)
 	if err != nil {
 		return "", err
 	}
-	text := p.append(nil)
 	if pos.Ordinal > 0 {
 		text = strconv.AppendUint(append(text, '+'), pos.Ordinal, 10)
 	}
 	return string(text), nil
 }
 
+func (r *Reader) canonical(pos sdk.Position) ([]byte, error) {
+	if r.live != nil {
+		s, err := spotOf(pos)
+		return s.append(nil), err
+	}
+	p, err := placeOf(pos)
+	return p.append(nil), err
+}
+
 // ComparePositions says which of two positions comes first. Places of different
-// logs are incomparable.
+// logs are incomparable, and sets that each hold what the other lacks.
 func (r *Reader) ComparePositions(a, b sdk.Position) (sdk.Order, error) {
+	if r.live != nil {
+		return compareSpots(a, b)
+	}
+	return comparePlaces(a, b)
+}
+
+// IntersectPositions returns the greatest position at or below both.
+func (r *Reader) IntersectPositions(a, b sdk.Position) (sdk.Position, error) {
+	if r.live != nil {
+		return intersectSpots(a, b)
+	}
+	return intersectPlaces(a, b)
+}
+
+// comparePlaces compares places of files; those of different logs are incomparable.
+func comparePlaces(a, b sdk.Position) (sdk.Order, error) {
 	switch {
 	case a.IsZero() && b.IsZero():
 		return sdk.Equal, nil
@@ -179,9 +211,9 @@ func (r *Reader) ComparePositions(a, b sdk.Position) (sdk.Order, error) {
 	return sdk.Equal, nil
 }
 
-// IntersectPositions returns the lower of two positions of one log.
-func (r *Reader) IntersectPositions(a, b sdk.Position) (sdk.Position, error) {
-	o, err := r.ComparePositions(a, b)
+// intersectPlaces returns the lower of two positions of one log.
+func intersectPlaces(a, b sdk.Position) (sdk.Position, error) {
+	o, err := comparePlaces(a, b)
 	if err != nil {
 		return sdk.Position{}, err
 	}
@@ -197,11 +229,14 @@ func (r *Reader) IntersectPositions(a, b sdk.Position) (sdk.Position, error) {
 // UpgradePosition returns positions of this version as they are; there is no
 // older one.
 func (r *Reader) UpgradePosition(pos sdk.Position) (sdk.Position, error) {
-	_, err := placeOf(pos)
+	_, err := r.canonical(pos)
 	return pos, err
 }
 
 // PositionFormat names the notation and its version.
 func (r *Reader) PositionFormat() (format string, version uint32) {
+	if r.live != nil {
+		return liveFormat, liveVersion
+	}
 	return positionFormat, positionVersion
 }

@@ -21,10 +21,13 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 	}
 	switch verb, arg := binlog.Control(st.Text); verb {
 	case binlog.XACommit:
-		return r.commitPrepared(arg)
+		if err := r.commitPrepared(arg); err != nil {
+			return err
+		}
+		return r.endPrepared(out, xid(arg))
 	case binlog.XARollback:
 		delete(r.xa, xid(arg))
-		return nil
+		return r.endPrepared(out, xid(arg))
 	case binlog.Other:
 	default:
 		return nil
@@ -64,7 +67,7 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 
 // apply takes a statement into the history of layouts.
 func (r *Reader) apply(st *binlog.Statement) schema.Effect {
-	r.hist.SetPlace(schema.Place{File: r.here.number, Offset: r.tx.bounds.End})
+	r.hist.SetPlace(r.placeOfStatement())
 	return r.hist.Apply(statementOf(st, &r.scan.Format))
 }
 

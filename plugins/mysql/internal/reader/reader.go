@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/failpoint"
@@ -47,6 +49,7 @@ type Reader struct {
 	online   map[schema.Name]*online
 	origins  origins
 	xa       map[string]span
+	live     *live // reading from a server; nil = from files
 	zstd     *binlog.Decompressor
 	inner    *binlog.Scanner // of the inside of compressed transactions
 	inflated []byte
@@ -68,14 +71,26 @@ func New(env sdk.Env, cfg Config) (*Reader, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s, _ := parseStart(cfg.Start)
+	s, _ := parseStart(cfg.Start, len(cfg.Address) > 0)
 	r := &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), passes: newFilter(cfg.IgnoreStmts), log: log}
+	if len(cfg.Address) > 0 {
+		r.live = &live{
+			addrs: cfg.Address, period: cfg.Heartbeat, gather: gather{dir: cfg.SpoolDir},
+			cfg: server.Config{User: cfg.User, Password: cfg.Password, TLS: cfg.TLS, Program: "datalink " + env.Task},
+		}
+		if r.live.period == 0 {
+			r.live.period = 2 * time.Second
+		}
+	}
 	r.lookAhead = r.far
 	return r, nil
 }
 
 // Check finds the files and looks at the head of each.
 func (r *Reader) Check(ctx context.Context) ([]sdk.Finding, error) {
+	if r.live != nil {
+		return r.checkLive(ctx)
+	}
 	files, err := binlog.Find(r.cfg.Files)
 	if err != nil {
 		return []sdk.Finding{{Severity: sdk.Error, Subject: "files", Message: err.Error(), Advice: "name the files of one log, in one folder"}}, nil
@@ -117,8 +132,15 @@ func head(f *binlog.File) error {
 }
 
 // Open finds the place to begin at.
-func (r *Reader) Open(ctx context.Context, _ sdk.Execution, points []sdk.Point, state []batch.StateItem) error {
+func (r *Reader) Open(ctx context.Context, ex sdk.Execution, points []sdk.Point, state []batch.StateItem) error {
 	r.reset()
+	if r.live != nil {
+		if err := r.openLive(ctx, ex, points, state); err != nil {
+			return err
+		}
+		failpoint.Hit("mysql.opened")
+		return nil
+	}
 	var err error
 	if r.files, err = binlog.Find(r.cfg.Files); err != nil {
 		return sdk.Faultf(sdk.CodeUnavailable, "%v", err).Suggest("see that the files are there and readable")
@@ -181,6 +203,12 @@ func (r *Reader) begin(ctx context.Context) (place, error) {
 
 func (r *Reader) reset() {
 	r.closeFiles()
+	if l := r.live; l != nil {
+		l.hangUp()
+		l.gather.reset()
+		l.lost, l.down, l.beat, l.skipTo = nil, time.Time{}, false, 0
+		r.scan = nil
+	}
 	r.ended, r.points, r.since = nil, r.points[:0], 0
 	r.tx = tx{}
 	r.iter = rows.Iter{}
@@ -196,6 +224,9 @@ func (r *Reader) reset() {
 func (r *Reader) Next(ctx context.Context, out *batch.Builder) error {
 	if r.scan == nil && r.ended == nil {
 		return sdk.Faultf(sdk.CodeInternal, "the reader was not opened")
+	}
+	if r.live != nil {
+		return r.nextLive(ctx, out)
 	}
 	r.silent = 0
 	for r.ended == nil && !out.Full() && ctx.Err() == nil && r.silent < quietBytes {
@@ -226,9 +257,13 @@ const quietBytes = 64 << 20
 // Durable is no news to files: they are not pruned.
 func (r *Reader) Durable(context.Context, sdk.Position) error { return nil }
 
-// Close closes the files.
+// Close closes the files, or the connection.
 func (r *Reader) Close(context.Context) error {
 	r.closeFiles()
+	if l := r.live; l != nil {
+		l.hangUp()
+		l.gather.reset()
+	}
 	if r.zstd != nil {
 		r.zstd.Close()
 		r.zstd = nil

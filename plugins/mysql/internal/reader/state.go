@@ -58,7 +58,7 @@ func (r *Reader) remember(out *batch.Builder, eff *schema.Effect) error {
 // reading begins: from the state, where there is some, else from the statements
 // in the files before.
 func (r *Reader) restore(ctx context.Context, state []batch.StateItem) error {
-	at := schema.Before(r.here.number, r.here.off)
+	at := r.coveredFrom()
 	used := false
 	for i := range state {
 		it := &state[i]
@@ -92,7 +92,7 @@ func (r *Reader) restore(ctx context.Context, state []batch.StateItem) error {
 			used = true
 		}
 	}
-	if used {
+	if used || r.live != nil {
 		return nil
 	}
 	return r.warm(ctx)

@@ -113,4 +113,9 @@ func (r *Reader) schemaFrom(def *schema.Table, opt rows.Options) (*batch.Schema,
 func columnOf(c *schema.Column, f *binlog.Format) (batch.Column, error) { return rows.ColumnOf(c, f) }
 
 // source names the log in schemas.
-func (r *Reader) source() string { return r.here.base }
+func (r *Reader) source() string {
+	if r.live != nil {
+		return r.live.addrs[0] // whatever server of the list it is
+	}
+	return r.here.base
+}

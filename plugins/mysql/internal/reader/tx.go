@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/sdk"
@@ -39,6 +40,7 @@ type level struct {
 	close  func()
 	// The rows of a prepared transaction are under the format of their own file.
 	prepared bool
+	spool    *spool // it is a whole transaction, too large for memory
 }
 
 // idSpace is how many bytes of transaction ids share an allocation.
@@ -62,6 +64,9 @@ func (r *Reader) step(out *batch.Builder) error {
 		return r.inside(&r.levels[n-1], out)
 	}
 	if !r.tx.active {
+		if r.live != nil {
+			return r.betweenLive(out)
+		}
 		return r.between()
 	}
 	ev := &r.ev
@@ -69,8 +74,7 @@ func (r *Reader) step(out *batch.Builder) error {
 		return err
 	}
 	if ev.Type == binlog.TransactionPayload && ev.Size > payloadInMemory {
-		ev.At = r.scan.Offset()
-		return r.where(r.payloadFile(&ev.Header))
+		return r.where(r.payloadFile(r.scan, &ev.Header))
 	}
 	if err := r.scan.Next(ev); err != nil {
 		return err
@@ -88,14 +92,22 @@ func (r *Reader) finish(out *batch.Builder) error {
 	}
 	t := &r.tx
 	t.active = false
-	r.here.off = t.bounds.End
+	if r.live != nil {
+		r.advanceLive()
+	} else {
+		r.here.off = t.bounds.End
+	}
 	if !t.open && !t.begun {
 		t.passed = true
 		return nil
 	}
 	r.begin1(out)
-	t.endPos = r.here.append(t.endPos[:0])
 	t.open, t.begun, t.passed = false, false, false
+	if !r.tells(out) {
+		t.passed = true
+		return out.EndTx(true, nil, nil)
+	}
+	t.endPos = r.mark(t.endPos[:0])
 	return out.EndTx(true, nil, t.endPos)
 }
 
@@ -120,14 +132,42 @@ func (r *Reader) pause(out *batch.Builder) error {
 		t.open = false
 		return out.EndTx(false, t.startPos, nil)
 	}
-	if t.passed && !t.begun {
+	if t.passed && !t.begun && (r.live == nil || r.live.comparable()) {
 		t.passed = false
-		if err := out.BeginTx(batch.Tx{Begins: true, Covers: r.cover(nil, r.here, r.here)}); err != nil {
+		tx := batch.Tx{Begins: true}
+		if l := r.live; l != nil {
+			l.told = time.Now()
+		} else {
+			tx.Covers = r.cover(nil, r.here, r.here)
+		}
+		if err := out.BeginTx(tx); err != nil {
 			return err
 		}
-		return out.EndTx(true, nil, r.here.append(nil))
+		return out.EndTx(true, nil, r.mark(nil))
 	}
 	return nil
+}
+
+// roomy is the size of a position that each transaction may carry.
+const roomy = 256
+
+// tells reports whether the transaction that ends says where it ends. A large set
+// is told once for some times its size of events.
+func (r *Reader) tells(out *batch.Builder) bool {
+	l := r.live
+	if l == nil {
+		return true
+	}
+	if !l.comparable() {
+		return false
+	}
+	if l.kind == spotSet && l.split {
+		if n := len(l.before) + len(l.after); n > roomy && l.ends > 0 && out.Size()-l.ends < 8*n {
+			return false
+		}
+	}
+	l.ends = out.Size()
+	return true
 }
 
 // between reads what lies between transactions and begins the next one.

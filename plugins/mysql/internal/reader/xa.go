@@ -45,6 +45,9 @@ func (r *Reader) prepared() error {
 // searched for it.
 func (r *Reader) commitPrepared(arg []byte) error {
 	id := xid(arg)
+	if r.live != nil {
+		return r.commitLive(id)
+	}
 	sp, ok := r.xa[id]
 	if !ok {
 		var err error

@@ -1,0 +1,163 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/failpoint"
+)
+
+// tellEvery is how often progress through transactions that do not concern the task
+// is told, and that the end of the log is reached.
+const tellEvery = time.Second
+
+// nextLive appends what has arrived, or waits for it.
+func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
+	l := r.live
+	l.ctx = ctx // of the calls to the server that a step may need
+	defer func() { l.ctx = nil }()
+	r.silent, l.ends = 0, 0
+	for r.ended == nil && !out.Full() && ctx.Err() == nil && r.silent < quietBytes {
+		if l.weave != nil && !r.tx.active && !l.gather.on {
+			if err := r.weaveIn(out); err != nil {
+				r.ended = r.fault(err)
+				break
+			}
+		}
+		err := r.stepLive(out)
+		if err == nil {
+			continue
+		}
+		again, err := r.pauseLive(ctx, out, err)
+		if err != nil {
+			r.ended = r.fault(err)
+		}
+		if !again {
+			break
+		}
+	}
+	if err := r.pause(out); err != nil {
+		return err
+	}
+	failpoint.Hit("mysql.block")
+	if out.Empty() {
+		if r.ended != nil {
+			return r.ended
+		}
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (r *Reader) stepLive(out *batch.Builder) error {
+	if l := r.live; l.conn == nil && !r.tx.active && len(r.levels) == 0 {
+		return l.lost
+	}
+	return r.step(out)
+}
+
+// pauseLive does what an error of a step demands: it waits where nothing more has
+// arrived, and connects anew where the connection is lost. With again false what
+// out holds is handed over first.
+func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (again bool, fatal error) {
+	l := r.live
+	switch {
+	case err == binlog.ErrWait:
+		if !out.Empty() || r.tx.passed && time.Since(l.told) >= tellEvery {
+			return false, nil
+		}
+		if l.beat && time.Since(l.told) >= tellEvery {
+			return false, r.tellIdle(out)
+		}
+		err = r.wait(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err == nil, nil
+		}
+		r.log.Warn("connection to the source lost", "reason", err)
+		l.lost = err
+	case l.conn == nil: // lost before, and what out held was handed over
+	case isLost(err):
+		err = refusal(l.conn, ptr(r.spotHere()), err)
+		var f *sdk.Fault
+		if errors.As(err, &f) {
+			if out.Empty() {
+				return false, f
+			}
+			l.lost = f
+			l.hangUp()
+			return false, nil
+		}
+		r.log.Warn("connection to the source lost", "reason", err)
+		l.lost = err
+	default:
+		return false, err
+	}
+	l.hangUp()
+	l.gather.reset()
+	if !out.Empty() {
+		return false, nil
+	}
+	var f *sdk.Fault
+	if errors.As(l.lost, &f) {
+		return false, f
+	}
+	failpoint.Hit("mysql.lost")
+	if err := r.reconnect(ctx); err != nil {
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		return false, err
+	}
+	l.lost = nil
+	return true, nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// errSilent says that a peer is dead.
+var errSilent = errors.New("nothing came for three heartbeats")
+
+// wait waits until something arrives. A server that is there sends a heartbeat in
+// each period.
+func (r *Reader) wait(ctx context.Context) error {
+	l := r.live
+	now := time.Now()
+	dead := l.conn.LastRead().Add(3 * l.period)
+	if least := now.Add(l.period); dead.Before(least) {
+		dead = least // it was not read from; give it a period
+	}
+	until := dead
+	if t := l.told.Add(tellEvery); (r.tx.passed || l.beat) && t.Before(until) {
+		until = t
+	}
+	var wake <-chan struct{}
+	if l.weave != nil {
+		wake = l.weave.Ready()
+	}
+	err := l.conn.Wait(ctx, until, wake)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if until.Before(dead) {
+			return nil
+		}
+		return errSilent
+	}
+	return err
+}
+
+// tellIdle appends a sign of life: all that the server had was delivered.
+func (r *Reader) tellIdle(out *batch.Builder) error {
+	l := r.live
+	l.told, l.beat = time.Now(), false
+	if err := out.BeginTx(batch.Tx{Begins: true}); err != nil {
+		return err
+	}
+	if err := out.Heartbeat(l.told.UnixMicro()); err != nil {
+		return err
+	}
+	return out.EndTx(true, nil, nil)
+}
