@@ -167,7 +167,7 @@ func (r *Reader) enterLive(out *batch.Builder) error {
 	if b.Outcome == binlog.Prepared {
 		return r.preparedLive(out)
 	}
-	t.active, t.begun, t.ordinal = true, false, 0
+	t.active, t.begun, t.ignored, t.ordinal = true, false, false, 0
 	t.committed = int64(b.Time) * 1e6
 	if r.group.Committed > 0 {
 		t.committed = r.group.Committed

@@ -52,7 +52,7 @@ func (r *Reader) preparedLive(out *batch.Builder) error {
 	}
 	r.live.prepared[id] = p
 	t := &r.tx
-	t.active, t.begun, t.ordinal, t.committed = true, false, 0, int64(t.bounds.Time)*1e6
+	t.active, t.begun, t.ignored, t.ordinal, t.committed = true, false, false, 0, int64(t.bounds.Time)*1e6
 	t.startPos = r.markInside(t.startPos[:0])
 	to := r.here
 	to.off = binlog.EndOf(t.bounds.Next, t.bounds.End)
