@@ -100,6 +100,9 @@ func benchmarkWrite(b *testing.B, s *testServer, lanes, size int) {
 	}
 	b.StopTimer()
 	rows := float64(each * lanes * size)
+	if testing.Verbose() {
+		b.Log(s.rows(db, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_%'"), s.rows(db, "SELECT COUNT(*) FROM t"))
+	}
 	b.ReportMetric(rows/b.Elapsed().Seconds(), "rows/s")
 	b.ReportMetric(float64(cpuTime()-cpu)/rows, "cpu-ns/row")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/ledger"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/target"
 	"github.com/datalink-go/datalink/sdk"
 )
 
@@ -40,6 +41,11 @@ var bookkeeping = []struct{ name, body string }{
 // books makes the writer's tables where they are missing, and checks that they
 // are transactional.
 func (w *Writer) books(ctx context.Context, s *session) error {
+	if w.cfg.Create == target.Auto {
+		if err := w.createDatabase(ctx, s, w.addr.database, func(q string) error { return s.exec(ctx, q) }); err != nil {
+			return err
+		}
+	}
 	have, err := w.engines(ctx, s)
 	if err != nil {
 		return err
