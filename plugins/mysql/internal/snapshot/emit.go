@@ -328,7 +328,7 @@ func (w *Weaver) state(out *batch.Builder) error {
 	defer w.mu.Unlock()
 	var items []*batch.StateItem
 	for _, t := range w.order {
-		if t.stated || t.phase == Pending && !t.asked && len(t.touched) == 0 {
+		if w.open != nil || t.stated || t.phase == Pending && !t.asked && len(t.touched) == 0 {
 			continue
 		}
 		w.version++
@@ -339,7 +339,8 @@ func (w *Weaver) state(out *batch.Builder) error {
 		items = append(items, it)
 		t.stated = true
 	}
-	if len(items) == 0 || w.open != nil {
+	waiting := slices.ContainsFunc(w.requests, func(q *request) bool { return q.end == nil })
+	if len(items) == 0 && !waiting || w.open != nil {
 		return nil
 	}
 	if err := w.stand(out); err != nil {

@@ -30,12 +30,11 @@ type model struct {
 	reads  int
 	states []batch.StateItem
 	ranges []batch.KeyRange
-	order  func(key []byte) int
-	sticky bool // a row without its old image in it is an error
+	schema map[string]map[uint32]*batch.Schema
 }
 
 func newModel() *model {
-	return &model{reg: batch.NewRegistry(), tables: map[string]map[string]string{}, lists: map[string][]string{}, seen: map[string]bool{}, ends: map[string]bool{}}
+	return &model{reg: batch.NewRegistry(), tables: map[string]map[string]string{}, lists: map[string][]string{}, seen: map[string]bool{}, ends: map[string]bool{}, schema: map[string]map[uint32]*batch.Schema{}}
 }
 
 func (m *model) clear(table string) { m.tables[table], m.lists[table] = nil, nil }
@@ -81,6 +80,10 @@ func (m *model) apply(e *batch.Event) error {
 		return nil
 	}
 	name := e.Schema.Name()
+	if m.schema[name] == nil {
+		m.schema[name] = map[uint32]*batch.Schema{}
+	}
+	m.schema[name][e.Schema.ID] = e.Schema
 	tab := m.tables[name]
 	if tab == nil {
 		tab = map[string]string{}

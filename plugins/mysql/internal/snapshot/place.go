@@ -25,6 +25,3 @@ func (p Place) reached(q Place) bool {
 	_, b, _ := binlog.SplitName(q.File)
 	return a > b || a == b && p.Offset >= q.Offset
 }
-
-// same reports whether p and q are one place.
-func (p Place) same(q Place) bool { return p.File == q.File && p.Offset == q.Offset }

@@ -253,7 +253,7 @@ func (w *Weaver) readHeld(ctx context.Context, s *session, t *table) (err error)
 	}
 	b := &shape{window: v, sel: sel, ordinal: 1}
 	for part := range chunked(v.keys, keysAtOnce) {
-		if err := w.selectKeys(ctx, s, sel, part, b.add); err != nil {
+		if err := selectKeys(ctx, s, sel, part, b.add); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func chunked(keys [][]byte, n int) func(func([][]byte) bool) {
 }
 
 // selectKeys reads the rows that have one of the keys.
-func (w *Weaver) selectKeys(ctx context.Context, s *session, sel *rows.Selection, keys [][]byte, each func([]byte) error) error {
+func selectKeys(ctx context.Context, s *session, sel *rows.Selection, keys [][]byte, each func([]byte) error) error {
 	var where []string
 	for _, k := range keys {
 		cur, err := sel.CursorOf(k)

@@ -102,10 +102,11 @@ func (w *Weaver) Restore(state []batch.StateItem) error {
 
 func (w *Weaver) restore(n schema.Name, r *record) {
 	t := newTable(n)
-	t.phase, t.estimate = r.Phase, r.Estimate
+	t.phase, t.estimate, t.stated = r.Phase, r.Estimate, true
 	if r.Phase == Running && (r.Partial || len(r.Spans) == 0) {
 		t.phase = Pending
 	}
+	t.asked = t.phase == Pending
 	if t.phase == Running {
 		t.key, t.rows = r.Key, r.Rows
 		for _, s := range r.Spans {

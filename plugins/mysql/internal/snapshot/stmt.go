@@ -18,9 +18,6 @@ const (
 	comClose   = 0x19
 )
 
-// errStop is what a row function returns when it wants no more rows.
-var errStop = errors.New("no more rows are wanted")
-
 // selectRows runs a SELECT of sel's list in the binary protocol, in which numbers
 // and times need no text, and gives each row's packet to each, as a view. A
 // connection on which it failed is closed.

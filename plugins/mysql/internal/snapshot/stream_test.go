@@ -12,6 +12,7 @@ import (
 	"github.com/datalink-go/datalink/examples/stack"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -23,7 +24,7 @@ type stream struct {
 	srv     *stack.Server
 	w       *Weaver
 	here    Place
-	sets    map[string]string // GTIDs delivered, as intervals from the server
+	defs    *session // asks for definitions; nil: the log alone
 	format  binlog.Format
 	layouts map[uint64]*rows.Layout
 	nextID  uint32
@@ -210,7 +211,13 @@ func (s *stream) event(raw []byte) error {
 			return nil
 		}
 		s.nextID++
-		l, err := rows.NewLayout(tm, nil, rows.Options{Format: &s.format, ID: s.nextID, Source: "log"})
+		var def *schema.Table
+		if s.defs != nil {
+			if def, err = s.defs.definition(s.t.Context(), schema.Name{Database: tm.Database, Table: tm.Table}); err != nil {
+				return err
+			}
+		}
+		l, err := rows.NewLayout(tm, def, rows.Options{Format: &s.format, ID: s.nextID, Source: "log"})
 		if err != nil {
 			return err
 		}
