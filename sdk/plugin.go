@@ -87,6 +87,7 @@ func facetOf(t reflect.Type, role manifest.Role) manifest.Facet {
 		{manifest.CanRelease, reflect.TypeFor[Releaser]()},
 		{manifest.CanReadRange, reflect.TypeFor[RangeReader]()},
 		{manifest.CanReadKeys, reflect.TypeFor[KeyReader]()},
+		{manifest.CanSnapshot, reflect.TypeFor[Snapshotter]()},
 		{manifest.CanScan, reflect.TypeFor[TargetScanner]()},
 	} {
 		if t.Implements(c.is) {

@@ -20,6 +20,10 @@ type Backend interface {
 	Position(ctx context.Context, name string) ([]Position, error)
 	SetPosition(ctx context.Context, name, position string) ([]Position, error)
 
+	// Snapshot asks the reader of a running task to take tables anew beside the
+	// stream, and returns how far its snapshots are.
+	Snapshot(ctx context.Context, task string, q SnapshotQuery) (*Snapshot, error)
+
 	DeadLetters(ctx context.Context, task string) ([]DeadLetter, error)
 	DeadLetter(ctx context.Context, task, writer string, number uint64) (*DeadLetter, error)
 	Retry(ctx context.Context, task, writer string, numbers []uint64) ([]Outcome, error)
@@ -95,6 +99,31 @@ type Position struct {
 	BatchNo   uint64    `json:"batchNo"`
 	Position  string    `json:"position"`
 	UpdatedAt time.Time `json:"updatedAt,omitzero"`
+}
+
+// SnapshotQuery says which tables to take anew. Without any it asks how far the
+// snapshots are.
+type SnapshotQuery struct {
+	Tables []string `json:"tables,omitempty"` // names or patterns of database.table
+	Action string   `json:"action,omitempty"` // pause, resume
+}
+
+// Snapshot is how far the snapshots of a task are.
+type Snapshot struct {
+	Task          string          `json:"task"`
+	Accepted      []string        `json:"accepted,omitempty"`
+	Paused        bool            `json:"paused"`
+	RowsPerSecond uint64          `json:"rowsPerSecond"`
+	Tables        []TableSnapshot `json:"tables"`
+}
+
+// TableSnapshot is how far the snapshot of one table is.
+type TableSnapshot struct {
+	Table    string  `json:"table"`
+	Phase    string  `json:"phase"` // pending, running, done
+	Rows     uint64  `json:"rows"`
+	Estimate uint64  `json:"estimate"` // what the source believes the table has
+	Percent  float64 `json:"percent"`
 }
 
 // DeadLetter is a record that was set aside.

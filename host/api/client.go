@@ -189,6 +189,14 @@ func (c *Client) SetPosition(ctx context.Context, name, to string) ([]Position, 
 	return get[[]Position](ctx, c, "PUT", taskPath(name, "position"), position{to})
 }
 
+// Snapshot implements Backend.
+func (c *Client) Snapshot(ctx context.Context, task string, q SnapshotQuery) (*Snapshot, error) {
+	if len(q.Tables) == 0 && q.Action == "" {
+		return get[*Snapshot](ctx, c, "GET", taskPath(task, "snapshot"), nil)
+	}
+	return get[*Snapshot](ctx, c, "POST", taskPath(task, "snapshot"), q)
+}
+
 // DeadLetters implements Backend.
 func (c *Client) DeadLetters(ctx context.Context, task string) ([]DeadLetter, error) {
 	return get[[]DeadLetter](ctx, c, "GET", taskPath(task, "dead-letters"), nil)

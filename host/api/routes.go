@@ -67,6 +67,12 @@ func routes(b Backend) []route {
 		call1("PUT", "/v1/tasks/{task}/position", "stop the task and set its position through a claim", func(r *http.Request, q position) ([]Position, error) {
 			return b.SetPosition(r.Context(), task(r), q.Position)
 		}),
+		call0("GET", "/v1/tasks/{task}/snapshot", "say how far the snapshots of a running task are", func(r *http.Request) (*Snapshot, error) {
+			return b.Snapshot(r.Context(), task(r), SnapshotQuery{})
+		}),
+		call1("POST", "/v1/tasks/{task}/snapshot", "take tables anew beside the stream, pause or resume that", func(r *http.Request, q SnapshotQuery) (*Snapshot, error) {
+			return b.Snapshot(r.Context(), task(r), q)
+		}),
 		call0("GET", "/v1/tasks/{task}/dead-letters", "list records that were set aside", func(r *http.Request) ([]DeadLetter, error) { return b.DeadLetters(r.Context(), task(r)) }),
 		call0("GET", "/v1/tasks/{task}/dead-letters/{number}", "show one with its row", func(r *http.Request) (*DeadLetter, error) {
 			n, err := strconv.ParseUint(r.PathValue("number"), 10, 64)

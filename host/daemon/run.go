@@ -41,6 +41,7 @@ type run struct {
 	mu      sync.Mutex
 	state   task.State
 	failure error // of the start, with its type
+	live    *connectors
 	levels  map[string]string
 	outcome task.Outcome
 
@@ -76,6 +77,7 @@ func (l launcher) Start(ctx context.Context, ex sdk.Execution) (task.Connectors,
 	if err != nil {
 		return nil, startFault(err)
 	}
+	l.r.live = c
 	for name, level := range c.levels {
 		l.r.levels[name] = string(level)
 	}

@@ -78,6 +78,12 @@ func (c *Client) ReadKeys(ctx context.Context, r *wire.KeysRequest) (*wire.Range
 	return &a, c.call(ctx, wire.ReadKeys, r, &a)
 }
 
+// Snapshot asks for tables beside the stream; see sdk.Snapshotter.
+func (c *Client) Snapshot(ctx context.Context, q *wire.SnapshotRequest) (*wire.SnapshotReply, error) {
+	var a wire.SnapshotReply
+	return &a, c.call(ctx, wire.Snapshot, q, &a)
+}
+
 // Scan reads back a part of a target's table; see sdk.TargetScanner.
 func (c *Client) Scan(ctx context.Context, r *wire.RangeRequest) (*wire.RangeReply, error) {
 	var a wire.RangeReply

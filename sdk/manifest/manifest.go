@@ -57,6 +57,7 @@ const (
 	CanRelease   = "release"
 	CanReadRange = "read-range"
 	CanReadKeys  = "read-keys"
+	CanSnapshot  = "snapshot" // takes tables anew while the stream runs
 	CanScan      = "scan"
 	CanPositions = "stores-positions" // Claim returns points
 	CanLanes     = "lanes"            // more than one lane

@@ -30,6 +30,7 @@ const (
 	Scan               = "Scan"
 	TransformSchema    = "TransformSchema"
 	ApplyTransform     = "Transform"
+	Snapshot           = "Snapshot"
 )
 
 // Method is one call of the protocol.
@@ -87,5 +88,6 @@ func Methods() []Method {
 		method[RangeRequest, RangeReply](22, Scan),
 		method[SchemaRequest, SchemaReply](23, TransformSchema),
 		method[TransformRequest, TransformReply](24, ApplyTransform),
+		method[SnapshotRequest, SnapshotReply](25, Snapshot),
 	}
 }

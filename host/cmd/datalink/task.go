@@ -15,13 +15,12 @@ import (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	snapshot := notYet("snapshot")
 	return group("task", "Tasks of a daemon or data directory", "  datalink task apply orders.yaml\n  datalink task show orders",
 		a.applyCommand(), a.listCommand(), a.showCommand(),
 		a.changeCommand(api.Pause, "Stop a task, drained, until it is resumed"),
 		a.changeCommand(api.Resume, "Let a paused or failed task run"),
 		a.changeCommand(api.Restart, "Stop a task, drained, and start it again"),
-		a.deleteCommand(), a.positionCommand(), a.lettersCommand(), snapshot)
+		a.deleteCommand(), a.positionCommand(), a.lettersCommand(), a.snapshotCommand())
 }
 
 func readFiles(paths []string) ([]api.File, error) {

@@ -65,6 +65,7 @@ func handlers() map[string]handler {
 		wire.Durable:   beside(handle(durable)),
 		wire.ReadRange: handle(readRange),
 		wire.ReadKeys:  handle(readKeys),
+		wire.Snapshot:  beside(handle(snapshot)),
 
 		wire.Claim: handle(claim),
 		wire.Scan:  handle(scan),

@@ -1944,6 +1944,196 @@ func (x *RangeReply) GetRestHi() []byte {
 	return nil
 }
 
+// SnapshotRequest asks a reader to take tables anew beside its stream, to pause or
+// resume that, or, with neither, how far it is.
+type SnapshotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tables        []string               `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"` // names or patterns
+	Action        string                 `protobuf:"bytes,2,opt,name=action,proto3" json:"action,omitempty"` // pause, resume
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotRequest) Reset() {
+	*x = SnapshotRequest{}
+	mi := &file_datalink_v1_datalink_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotRequest) ProtoMessage() {}
+
+func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_datalink_v1_datalink_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
+func (*SnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *SnapshotRequest) GetTables() []string {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *SnapshotRequest) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+type SnapshotReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Accepted      []string               `protobuf:"bytes,1,rep,name=accepted,proto3" json:"accepted,omitempty"`
+	Paused        bool                   `protobuf:"varint,2,opt,name=paused,proto3" json:"paused,omitempty"`
+	RowsPerSecond uint64                 `protobuf:"varint,3,opt,name=rows_per_second,json=rowsPerSecond,proto3" json:"rows_per_second,omitempty"`
+	Tables        []*SnapshotTable       `protobuf:"bytes,4,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotReply) Reset() {
+	*x = SnapshotReply{}
+	mi := &file_datalink_v1_datalink_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotReply) ProtoMessage() {}
+
+func (x *SnapshotReply) ProtoReflect() protoreflect.Message {
+	mi := &file_datalink_v1_datalink_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotReply.ProtoReflect.Descriptor instead.
+func (*SnapshotReply) Descriptor() ([]byte, []int) {
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SnapshotReply) GetAccepted() []string {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
+func (x *SnapshotReply) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *SnapshotReply) GetRowsPerSecond() uint64 {
+	if x != nil {
+		return x.RowsPerSecond
+	}
+	return 0
+}
+
+func (x *SnapshotReply) GetTables() []*SnapshotTable {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+type SnapshotTable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Phase         string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"` // pending, running, done
+	Rows          uint64                 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	Estimate      uint64                 `protobuf:"varint,4,opt,name=estimate,proto3" json:"estimate,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotTable) Reset() {
+	*x = SnapshotTable{}
+	mi := &file_datalink_v1_datalink_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotTable) ProtoMessage() {}
+
+func (x *SnapshotTable) ProtoReflect() protoreflect.Message {
+	mi := &file_datalink_v1_datalink_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotTable.ProtoReflect.Descriptor instead.
+func (*SnapshotTable) Descriptor() ([]byte, []int) {
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *SnapshotTable) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *SnapshotTable) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *SnapshotTable) GetRows() uint64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *SnapshotTable) GetEstimate() uint64 {
+	if x != nil {
+		return x.Estimate
+	}
+	return 0
+}
+
 type ClaimRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Execution     *Execution             `protobuf:"bytes,1,opt,name=execution,proto3" json:"execution,omitempty"`
@@ -1953,7 +2143,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[30]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2155,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[30]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2168,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{30}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ClaimRequest) GetExecution() *Execution {
@@ -2002,7 +2192,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[31]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2204,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[31]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2217,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{31}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ClaimReply) GetPoints() []*Point {
@@ -2101,7 +2291,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[32]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2303,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[32]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2316,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{32}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WriteRequest) GetSeq() uint64 {
@@ -2243,7 +2433,7 @@ type WriteReply struct {
 
 func (x *WriteReply) Reset() {
 	*x = WriteReply{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[33]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2445,7 @@ func (x *WriteReply) String() string {
 func (*WriteReply) ProtoMessage() {}
 
 func (x *WriteReply) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[33]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2458,7 @@ func (x *WriteReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteReply.ProtoReflect.Descriptor instead.
 func (*WriteReply) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{33}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WriteReply) GetAccepted() uint64 {
@@ -2337,7 +2527,7 @@ type RecordFault struct {
 
 func (x *RecordFault) Reset() {
 	*x = RecordFault{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[34]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2539,7 @@ func (x *RecordFault) String() string {
 func (*RecordFault) ProtoMessage() {}
 
 func (x *RecordFault) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[34]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2552,7 @@ func (x *RecordFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordFault.ProtoReflect.Descriptor instead.
 func (*RecordFault) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{34}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RecordFault) GetIndex() uint64 {
@@ -2388,7 +2578,7 @@ type SchemaRequest struct {
 
 func (x *SchemaRequest) Reset() {
 	*x = SchemaRequest{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[35]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2590,7 @@ func (x *SchemaRequest) String() string {
 func (*SchemaRequest) ProtoMessage() {}
 
 func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[35]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2603,7 @@ func (x *SchemaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaRequest.ProtoReflect.Descriptor instead.
 func (*SchemaRequest) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{35}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SchemaRequest) GetSchema() []byte {
@@ -2434,7 +2624,7 @@ type SchemaReply struct {
 
 func (x *SchemaReply) Reset() {
 	*x = SchemaReply{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[36]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2636,7 @@ func (x *SchemaReply) String() string {
 func (*SchemaReply) ProtoMessage() {}
 
 func (x *SchemaReply) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[36]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2649,7 @@ func (x *SchemaReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaReply.ProtoReflect.Descriptor instead.
 func (*SchemaReply) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{36}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SchemaReply) GetDrop() bool {
@@ -2493,7 +2683,7 @@ type TransformRequest struct {
 
 func (x *TransformRequest) Reset() {
 	*x = TransformRequest{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[37]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2505,7 +2695,7 @@ func (x *TransformRequest) String() string {
 func (*TransformRequest) ProtoMessage() {}
 
 func (x *TransformRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[37]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2518,7 +2708,7 @@ func (x *TransformRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransformRequest.ProtoReflect.Descriptor instead.
 func (*TransformRequest) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{37}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TransformRequest) GetBlock() []byte {
@@ -2544,7 +2734,7 @@ type TransformReply struct {
 
 func (x *TransformReply) Reset() {
 	*x = TransformReply{}
-	mi := &file_datalink_v1_datalink_proto_msgTypes[38]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2746,7 @@ func (x *TransformReply) String() string {
 func (*TransformReply) ProtoMessage() {}
 
 func (x *TransformReply) ProtoReflect() protoreflect.Message {
-	mi := &file_datalink_v1_datalink_proto_msgTypes[38]
+	mi := &file_datalink_v1_datalink_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2759,7 @@ func (x *TransformReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransformReply.ProtoReflect.Descriptor instead.
 func (*TransformReply) Descriptor() ([]byte, []int) {
-	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{38}
+	return file_datalink_v1_datalink_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TransformReply) GetBlock() []byte {
@@ -2725,7 +2915,20 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\x04high\x18\x03 \x01(\v2\x15.datalink.v1.PositionR\x04high\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x17\n" +
 	"\arest_lo\x18\x05 \x01(\fR\x06restLo\x12\x17\n" +
-	"\arest_hi\x18\x06 \x01(\fR\x06restHi\"D\n" +
+	"\arest_hi\x18\x06 \x01(\fR\x06restHi\"A\n" +
+	"\x0fSnapshotRequest\x12\x16\n" +
+	"\x06tables\x18\x01 \x03(\tR\x06tables\x12\x16\n" +
+	"\x06action\x18\x02 \x01(\tR\x06action\"\x9f\x01\n" +
+	"\rSnapshotReply\x12\x1a\n" +
+	"\baccepted\x18\x01 \x03(\tR\baccepted\x12\x16\n" +
+	"\x06paused\x18\x02 \x01(\bR\x06paused\x12&\n" +
+	"\x0frows_per_second\x18\x03 \x01(\x04R\rrowsPerSecond\x122\n" +
+	"\x06tables\x18\x04 \x03(\v2\x1a.datalink.v1.SnapshotTableR\x06tables\"k\n" +
+	"\rSnapshotTable\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\x04R\x04rows\x12\x1a\n" +
+	"\bestimate\x18\x04 \x01(\x04R\bestimate\"D\n" +
 	"\fClaimRequest\x124\n" +
 	"\texecution\x18\x01 \x01(\v2\x16.datalink.v1.ExecutionR\texecution\"\xec\x01\n" +
 	"\n" +
@@ -2777,7 +2980,7 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\x05block\x18\x01 \x01(\fR\x05block\x12\x1c\n" +
 	"\aschemas\x18\x02 \x03(\x04B\x02\x10\x00R\aschemas\"&\n" +
 	"\x0eTransformReply\x12\x14\n" +
-	"\x05block\x18\x01 \x01(\fR\x05block2\x80\f\n" +
+	"\x05block\x18\x01 \x01(\fR\x05block2\xc6\f\n" +
 	"\tConnector\x12D\n" +
 	"\bDescribe\x12\x1c.datalink.v1.DescribeRequest\x1a\x1a.datalink.v1.DescribeReply\x12G\n" +
 	"\tConfigure\x12\x1d.datalink.v1.ConfigureRequest\x1a\x1b.datalink.v1.ConfigureReply\x12;\n" +
@@ -2796,7 +2999,8 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\x04Next\x12\x18.datalink.v1.NextRequest\x1a\x16.datalink.v1.ReadReply\x124\n" +
 	"\aDurable\x12\x15.datalink.v1.Position\x1a\x12.datalink.v1.Empty\x12?\n" +
 	"\tReadRange\x12\x19.datalink.v1.RangeRequest\x1a\x17.datalink.v1.RangeReply\x12=\n" +
-	"\bReadKeys\x12\x18.datalink.v1.KeysRequest\x1a\x17.datalink.v1.RangeReply\x12;\n" +
+	"\bReadKeys\x12\x18.datalink.v1.KeysRequest\x1a\x17.datalink.v1.RangeReply\x12D\n" +
+	"\bSnapshot\x12\x1c.datalink.v1.SnapshotRequest\x1a\x1a.datalink.v1.SnapshotReply\x12;\n" +
 	"\x05Claim\x12\x19.datalink.v1.ClaimRequest\x1a\x17.datalink.v1.ClaimReply\x12?\n" +
 	"\x05Write\x12\x19.datalink.v1.WriteRequest\x1a\x17.datalink.v1.WriteReply(\x010\x01\x12<\n" +
 	"\x06Accept\x12\x19.datalink.v1.WriteRequest\x1a\x17.datalink.v1.WriteReply\x12:\n" +
@@ -2816,7 +3020,7 @@ func file_datalink_v1_datalink_proto_rawDescGZIP() []byte {
 	return file_datalink_v1_datalink_proto_rawDescData
 }
 
-var file_datalink_v1_datalink_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_datalink_v1_datalink_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_datalink_v1_datalink_proto_goTypes = []any{
 	(*Empty)(nil),            // 0: datalink.v1.Empty
 	(*Fault)(nil),            // 1: datalink.v1.Fault
@@ -2848,15 +3052,18 @@ var file_datalink_v1_datalink_proto_goTypes = []any{
 	(*RangeRequest)(nil),     // 27: datalink.v1.RangeRequest
 	(*KeysRequest)(nil),      // 28: datalink.v1.KeysRequest
 	(*RangeReply)(nil),       // 29: datalink.v1.RangeReply
-	(*ClaimRequest)(nil),     // 30: datalink.v1.ClaimRequest
-	(*ClaimReply)(nil),       // 31: datalink.v1.ClaimReply
-	(*WriteRequest)(nil),     // 32: datalink.v1.WriteRequest
-	(*WriteReply)(nil),       // 33: datalink.v1.WriteReply
-	(*RecordFault)(nil),      // 34: datalink.v1.RecordFault
-	(*SchemaRequest)(nil),    // 35: datalink.v1.SchemaRequest
-	(*SchemaReply)(nil),      // 36: datalink.v1.SchemaReply
-	(*TransformRequest)(nil), // 37: datalink.v1.TransformRequest
-	(*TransformReply)(nil),   // 38: datalink.v1.TransformReply
+	(*SnapshotRequest)(nil),  // 30: datalink.v1.SnapshotRequest
+	(*SnapshotReply)(nil),    // 31: datalink.v1.SnapshotReply
+	(*SnapshotTable)(nil),    // 32: datalink.v1.SnapshotTable
+	(*ClaimRequest)(nil),     // 33: datalink.v1.ClaimRequest
+	(*ClaimReply)(nil),       // 34: datalink.v1.ClaimReply
+	(*WriteRequest)(nil),     // 35: datalink.v1.WriteRequest
+	(*WriteReply)(nil),       // 36: datalink.v1.WriteReply
+	(*RecordFault)(nil),      // 37: datalink.v1.RecordFault
+	(*SchemaRequest)(nil),    // 38: datalink.v1.SchemaRequest
+	(*SchemaReply)(nil),      // 39: datalink.v1.SchemaReply
+	(*TransformRequest)(nil), // 40: datalink.v1.TransformRequest
+	(*TransformReply)(nil),   // 41: datalink.v1.TransformReply
 }
 var file_datalink_v1_datalink_proto_depIdxs = []int32{
 	2,  // 0: datalink.v1.Fault.claimant:type_name -> datalink.v1.Claimant
@@ -2877,70 +3084,73 @@ var file_datalink_v1_datalink_proto_depIdxs = []int32{
 	1,  // 15: datalink.v1.ReadReply.fault:type_name -> datalink.v1.Fault
 	15, // 16: datalink.v1.RangeReply.low:type_name -> datalink.v1.Position
 	15, // 17: datalink.v1.RangeReply.high:type_name -> datalink.v1.Position
-	19, // 18: datalink.v1.ClaimRequest.execution:type_name -> datalink.v1.Execution
-	20, // 19: datalink.v1.ClaimReply.points:type_name -> datalink.v1.Point
-	21, // 20: datalink.v1.ClaimReply.state:type_name -> datalink.v1.StateItem
-	22, // 21: datalink.v1.ClaimReply.dead_letters:type_name -> datalink.v1.DeadLetter
-	15, // 22: datalink.v1.WriteRequest.first:type_name -> datalink.v1.Position
-	15, // 23: datalink.v1.WriteRequest.last:type_name -> datalink.v1.Position
-	22, // 24: datalink.v1.WriteRequest.set_aside:type_name -> datalink.v1.DeadLetter
-	34, // 25: datalink.v1.WriteReply.records:type_name -> datalink.v1.RecordFault
-	1,  // 26: datalink.v1.WriteReply.fault:type_name -> datalink.v1.Fault
-	20, // 27: datalink.v1.WriteReply.points:type_name -> datalink.v1.Point
-	1,  // 28: datalink.v1.RecordFault.fault:type_name -> datalink.v1.Fault
-	4,  // 29: datalink.v1.Connector.Describe:input_type -> datalink.v1.DescribeRequest
-	6,  // 30: datalink.v1.Connector.Configure:input_type -> datalink.v1.ConfigureRequest
-	9,  // 31: datalink.v1.Connector.Check:input_type -> datalink.v1.CheckRequest
-	12, // 32: datalink.v1.Connector.Discover:input_type -> datalink.v1.DiscoverRequest
-	14, // 33: datalink.v1.Connector.Release:input_type -> datalink.v1.ReleaseRequest
-	0,  // 34: datalink.v1.Connector.Close:input_type -> datalink.v1.Empty
-	0,  // 35: datalink.v1.Connector.Ping:input_type -> datalink.v1.Empty
-	16, // 36: datalink.v1.Connector.ParsePosition:input_type -> datalink.v1.PositionText
-	15, // 37: datalink.v1.Connector.FormatPosition:input_type -> datalink.v1.Position
-	17, // 38: datalink.v1.Connector.ComparePositions:input_type -> datalink.v1.PositionPair
-	17, // 39: datalink.v1.Connector.IntersectPositions:input_type -> datalink.v1.PositionPair
-	15, // 40: datalink.v1.Connector.UpgradePosition:input_type -> datalink.v1.Position
-	23, // 41: datalink.v1.Connector.Open:input_type -> datalink.v1.OpenRequest
-	24, // 42: datalink.v1.Connector.Read:input_type -> datalink.v1.ReadRequest
-	25, // 43: datalink.v1.Connector.Next:input_type -> datalink.v1.NextRequest
-	15, // 44: datalink.v1.Connector.Durable:input_type -> datalink.v1.Position
-	27, // 45: datalink.v1.Connector.ReadRange:input_type -> datalink.v1.RangeRequest
-	28, // 46: datalink.v1.Connector.ReadKeys:input_type -> datalink.v1.KeysRequest
-	30, // 47: datalink.v1.Connector.Claim:input_type -> datalink.v1.ClaimRequest
-	32, // 48: datalink.v1.Connector.Write:input_type -> datalink.v1.WriteRequest
-	32, // 49: datalink.v1.Connector.Accept:input_type -> datalink.v1.WriteRequest
-	27, // 50: datalink.v1.Connector.Scan:input_type -> datalink.v1.RangeRequest
-	35, // 51: datalink.v1.Connector.TransformSchema:input_type -> datalink.v1.SchemaRequest
-	37, // 52: datalink.v1.Connector.Transform:input_type -> datalink.v1.TransformRequest
-	5,  // 53: datalink.v1.Connector.Describe:output_type -> datalink.v1.DescribeReply
-	7,  // 54: datalink.v1.Connector.Configure:output_type -> datalink.v1.ConfigureReply
-	10, // 55: datalink.v1.Connector.Check:output_type -> datalink.v1.CheckReply
-	13, // 56: datalink.v1.Connector.Discover:output_type -> datalink.v1.DiscoverReply
-	0,  // 57: datalink.v1.Connector.Release:output_type -> datalink.v1.Empty
-	0,  // 58: datalink.v1.Connector.Close:output_type -> datalink.v1.Empty
-	0,  // 59: datalink.v1.Connector.Ping:output_type -> datalink.v1.Empty
-	15, // 60: datalink.v1.Connector.ParsePosition:output_type -> datalink.v1.Position
-	16, // 61: datalink.v1.Connector.FormatPosition:output_type -> datalink.v1.PositionText
-	18, // 62: datalink.v1.Connector.ComparePositions:output_type -> datalink.v1.OrderReply
-	15, // 63: datalink.v1.Connector.IntersectPositions:output_type -> datalink.v1.Position
-	15, // 64: datalink.v1.Connector.UpgradePosition:output_type -> datalink.v1.Position
-	0,  // 65: datalink.v1.Connector.Open:output_type -> datalink.v1.Empty
-	26, // 66: datalink.v1.Connector.Read:output_type -> datalink.v1.ReadReply
-	26, // 67: datalink.v1.Connector.Next:output_type -> datalink.v1.ReadReply
-	0,  // 68: datalink.v1.Connector.Durable:output_type -> datalink.v1.Empty
-	29, // 69: datalink.v1.Connector.ReadRange:output_type -> datalink.v1.RangeReply
-	29, // 70: datalink.v1.Connector.ReadKeys:output_type -> datalink.v1.RangeReply
-	31, // 71: datalink.v1.Connector.Claim:output_type -> datalink.v1.ClaimReply
-	33, // 72: datalink.v1.Connector.Write:output_type -> datalink.v1.WriteReply
-	33, // 73: datalink.v1.Connector.Accept:output_type -> datalink.v1.WriteReply
-	29, // 74: datalink.v1.Connector.Scan:output_type -> datalink.v1.RangeReply
-	36, // 75: datalink.v1.Connector.TransformSchema:output_type -> datalink.v1.SchemaReply
-	38, // 76: datalink.v1.Connector.Transform:output_type -> datalink.v1.TransformReply
-	53, // [53:77] is the sub-list for method output_type
-	29, // [29:53] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	32, // 18: datalink.v1.SnapshotReply.tables:type_name -> datalink.v1.SnapshotTable
+	19, // 19: datalink.v1.ClaimRequest.execution:type_name -> datalink.v1.Execution
+	20, // 20: datalink.v1.ClaimReply.points:type_name -> datalink.v1.Point
+	21, // 21: datalink.v1.ClaimReply.state:type_name -> datalink.v1.StateItem
+	22, // 22: datalink.v1.ClaimReply.dead_letters:type_name -> datalink.v1.DeadLetter
+	15, // 23: datalink.v1.WriteRequest.first:type_name -> datalink.v1.Position
+	15, // 24: datalink.v1.WriteRequest.last:type_name -> datalink.v1.Position
+	22, // 25: datalink.v1.WriteRequest.set_aside:type_name -> datalink.v1.DeadLetter
+	37, // 26: datalink.v1.WriteReply.records:type_name -> datalink.v1.RecordFault
+	1,  // 27: datalink.v1.WriteReply.fault:type_name -> datalink.v1.Fault
+	20, // 28: datalink.v1.WriteReply.points:type_name -> datalink.v1.Point
+	1,  // 29: datalink.v1.RecordFault.fault:type_name -> datalink.v1.Fault
+	4,  // 30: datalink.v1.Connector.Describe:input_type -> datalink.v1.DescribeRequest
+	6,  // 31: datalink.v1.Connector.Configure:input_type -> datalink.v1.ConfigureRequest
+	9,  // 32: datalink.v1.Connector.Check:input_type -> datalink.v1.CheckRequest
+	12, // 33: datalink.v1.Connector.Discover:input_type -> datalink.v1.DiscoverRequest
+	14, // 34: datalink.v1.Connector.Release:input_type -> datalink.v1.ReleaseRequest
+	0,  // 35: datalink.v1.Connector.Close:input_type -> datalink.v1.Empty
+	0,  // 36: datalink.v1.Connector.Ping:input_type -> datalink.v1.Empty
+	16, // 37: datalink.v1.Connector.ParsePosition:input_type -> datalink.v1.PositionText
+	15, // 38: datalink.v1.Connector.FormatPosition:input_type -> datalink.v1.Position
+	17, // 39: datalink.v1.Connector.ComparePositions:input_type -> datalink.v1.PositionPair
+	17, // 40: datalink.v1.Connector.IntersectPositions:input_type -> datalink.v1.PositionPair
+	15, // 41: datalink.v1.Connector.UpgradePosition:input_type -> datalink.v1.Position
+	23, // 42: datalink.v1.Connector.Open:input_type -> datalink.v1.OpenRequest
+	24, // 43: datalink.v1.Connector.Read:input_type -> datalink.v1.ReadRequest
+	25, // 44: datalink.v1.Connector.Next:input_type -> datalink.v1.NextRequest
+	15, // 45: datalink.v1.Connector.Durable:input_type -> datalink.v1.Position
+	27, // 46: datalink.v1.Connector.ReadRange:input_type -> datalink.v1.RangeRequest
+	28, // 47: datalink.v1.Connector.ReadKeys:input_type -> datalink.v1.KeysRequest
+	30, // 48: datalink.v1.Connector.Snapshot:input_type -> datalink.v1.SnapshotRequest
+	33, // 49: datalink.v1.Connector.Claim:input_type -> datalink.v1.ClaimRequest
+	35, // 50: datalink.v1.Connector.Write:input_type -> datalink.v1.WriteRequest
+	35, // 51: datalink.v1.Connector.Accept:input_type -> datalink.v1.WriteRequest
+	27, // 52: datalink.v1.Connector.Scan:input_type -> datalink.v1.RangeRequest
+	38, // 53: datalink.v1.Connector.TransformSchema:input_type -> datalink.v1.SchemaRequest
+	40, // 54: datalink.v1.Connector.Transform:input_type -> datalink.v1.TransformRequest
+	5,  // 55: datalink.v1.Connector.Describe:output_type -> datalink.v1.DescribeReply
+	7,  // 56: datalink.v1.Connector.Configure:output_type -> datalink.v1.ConfigureReply
+	10, // 57: datalink.v1.Connector.Check:output_type -> datalink.v1.CheckReply
+	13, // 58: datalink.v1.Connector.Discover:output_type -> datalink.v1.DiscoverReply
+	0,  // 59: datalink.v1.Connector.Release:output_type -> datalink.v1.Empty
+	0,  // 60: datalink.v1.Connector.Close:output_type -> datalink.v1.Empty
+	0,  // 61: datalink.v1.Connector.Ping:output_type -> datalink.v1.Empty
+	15, // 62: datalink.v1.Connector.ParsePosition:output_type -> datalink.v1.Position
+	16, // 63: datalink.v1.Connector.FormatPosition:output_type -> datalink.v1.PositionText
+	18, // 64: datalink.v1.Connector.ComparePositions:output_type -> datalink.v1.OrderReply
+	15, // 65: datalink.v1.Connector.IntersectPositions:output_type -> datalink.v1.Position
+	15, // 66: datalink.v1.Connector.UpgradePosition:output_type -> datalink.v1.Position
+	0,  // 67: datalink.v1.Connector.Open:output_type -> datalink.v1.Empty
+	26, // 68: datalink.v1.Connector.Read:output_type -> datalink.v1.ReadReply
+	26, // 69: datalink.v1.Connector.Next:output_type -> datalink.v1.ReadReply
+	0,  // 70: datalink.v1.Connector.Durable:output_type -> datalink.v1.Empty
+	29, // 71: datalink.v1.Connector.ReadRange:output_type -> datalink.v1.RangeReply
+	29, // 72: datalink.v1.Connector.ReadKeys:output_type -> datalink.v1.RangeReply
+	31, // 73: datalink.v1.Connector.Snapshot:output_type -> datalink.v1.SnapshotReply
+	34, // 74: datalink.v1.Connector.Claim:output_type -> datalink.v1.ClaimReply
+	36, // 75: datalink.v1.Connector.Write:output_type -> datalink.v1.WriteReply
+	36, // 76: datalink.v1.Connector.Accept:output_type -> datalink.v1.WriteReply
+	29, // 77: datalink.v1.Connector.Scan:output_type -> datalink.v1.RangeReply
+	39, // 78: datalink.v1.Connector.TransformSchema:output_type -> datalink.v1.SchemaReply
+	41, // 79: datalink.v1.Connector.Transform:output_type -> datalink.v1.TransformReply
+	55, // [55:80] is the sub-list for method output_type
+	30, // [30:55] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_datalink_v1_datalink_proto_init() }
@@ -2954,7 +3164,7 @@ func file_datalink_v1_datalink_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_datalink_v1_datalink_proto_rawDesc), len(file_datalink_v1_datalink_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,7 @@ const (
 	Connector_Durable_FullMethodName            = "/datalink.v1.Connector/Durable"
 	Connector_ReadRange_FullMethodName          = "/datalink.v1.Connector/ReadRange"
 	Connector_ReadKeys_FullMethodName           = "/datalink.v1.Connector/ReadKeys"
+	Connector_Snapshot_FullMethodName           = "/datalink.v1.Connector/Snapshot"
 	Connector_Claim_FullMethodName              = "/datalink.v1.Connector/Claim"
 	Connector_Write_FullMethodName              = "/datalink.v1.Connector/Write"
 	Connector_Accept_FullMethodName             = "/datalink.v1.Connector/Accept"
@@ -79,6 +80,7 @@ type ConnectorClient interface {
 	Durable(ctx context.Context, in *Position, opts ...grpc.CallOption) (*Empty, error)
 	ReadRange(ctx context.Context, in *RangeRequest, opts ...grpc.CallOption) (*RangeReply, error)
 	ReadKeys(ctx context.Context, in *KeysRequest, opts ...grpc.CallOption) (*RangeReply, error)
+	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotReply, error)
 	Claim(ctx context.Context, in *ClaimRequest, opts ...grpc.CallOption) (*ClaimReply, error)
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WriteRequest, WriteReply], error)
 	Accept(ctx context.Context, in *WriteRequest, opts ...grpc.CallOption) (*WriteReply, error)
@@ -278,6 +280,16 @@ func (c *connectorClient) ReadKeys(ctx context.Context, in *KeysRequest, opts ..
 	return out, nil
 }
 
+func (c *connectorClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (*SnapshotReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SnapshotReply)
+	err := c.cc.Invoke(ctx, Connector_Snapshot_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *connectorClient) Claim(ctx context.Context, in *ClaimRequest, opts ...grpc.CallOption) (*ClaimReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ClaimReply)
@@ -369,6 +381,7 @@ type ConnectorServer interface {
 	Durable(context.Context, *Position) (*Empty, error)
 	ReadRange(context.Context, *RangeRequest) (*RangeReply, error)
 	ReadKeys(context.Context, *KeysRequest) (*RangeReply, error)
+	Snapshot(context.Context, *SnapshotRequest) (*SnapshotReply, error)
 	Claim(context.Context, *ClaimRequest) (*ClaimReply, error)
 	Write(grpc.BidiStreamingServer[WriteRequest, WriteReply]) error
 	Accept(context.Context, *WriteRequest) (*WriteReply, error)
@@ -438,6 +451,9 @@ func (UnimplementedConnectorServer) ReadRange(context.Context, *RangeRequest) (*
 }
 func (UnimplementedConnectorServer) ReadKeys(context.Context, *KeysRequest) (*RangeReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadKeys not implemented")
+}
+func (UnimplementedConnectorServer) Snapshot(context.Context, *SnapshotRequest) (*SnapshotReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Snapshot not implemented")
 }
 func (UnimplementedConnectorServer) Claim(context.Context, *ClaimRequest) (*ClaimReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Claim not implemented")
@@ -791,6 +807,24 @@ func _Connector_ReadKeys_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Connector_Snapshot_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SnapshotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConnectorServer).Snapshot(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Connector_Snapshot_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConnectorServer).Snapshot(ctx, req.(*SnapshotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Connector_Claim_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ClaimRequest)
 	if err := dec(in); err != nil {
@@ -962,6 +996,10 @@ var Connector_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadKeys",
 			Handler:    _Connector_ReadKeys_Handler,
+		},
+		{
+			MethodName: "Snapshot",
+			Handler:    _Connector_Snapshot_Handler,
 		},
 		{
 			MethodName: "Claim",
