@@ -220,14 +220,9 @@ func (w *Weaver) begin(out *batch.Builder, p *piece) error {
 	return nil
 }
 
-// stand gives the place where the stream is a step.
+// stand gives the place where the stream is a step of its own, so that the entry
+// that follows has a known beginning whatever came before.
 func (w *Weaver) stand(out *batch.Builder) error {
-	if at := string(w.src.Position(0)); at != w.at {
-		w.at, w.here = at, 0
-	}
-	if w.here != 0 {
-		return nil
-	}
 	if err := out.BeginTx(batch.Tx{Begins: true}); err != nil {
 		return err
 	}

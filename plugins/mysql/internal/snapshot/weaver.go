@@ -48,8 +48,7 @@ type Weaver struct {
 	number  uint64 // of changes noted
 	version uint64 // of state items
 	step    uint64
-	at      string // position of the last entry, without its step
-	here    uint64 // step of the last entry, 0 = none at this position
+	here    uint64 // step of the last entry
 	now     *piece // that is being handed over
 	open    *entry // an entry that goes on with the next piece
 	held    *window
