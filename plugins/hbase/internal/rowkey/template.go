@@ -3,7 +3,9 @@ package rowkey
 import (
 	"bytes"
 	"crypto/md5"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -315,4 +317,58 @@ func (p *part) cut(col *batch.Column, row []byte) (x Part, rest []byte, err erro
 	x.Text = false
 	x.Bits = bitsOf(col.Type, data)
 	return x, row[w:], nil
+}
+
+// Again appends to nothing the key that this template, a default one, makes of the
+// parts that another template of the schema took out of a row key.
+func (t *Template) Again(parts []Part) ([]byte, error) {
+	values := make([]batch.Value, len(t.schema.Key))
+	for i := range t.parts {
+		p := &t.parts[i]
+		for _, x := range parts {
+			if x.Column != p.column {
+				continue
+			}
+			v, err := x.value(&t.schema.Columns[x.Column])
+			if err != nil {
+				return nil, err
+			}
+			values[p.key] = v
+		}
+	}
+	return t.Encode(nil, values)
+}
+
+// value makes a value of a part, through an image as blocks have them.
+func (x *Part) value(c *batch.Column) (batch.Value, error) {
+	s := &batch.Schema{Columns: []batch.Column{*c}}
+	data := []byte{0}
+	if x.Text && width(c.Type) > 0 && c.Type != batch.UUID {
+		n, err := strconv.ParseInt(string(x.Data), 10, 64)
+		if err != nil {
+			u, uerr := strconv.ParseUint(string(x.Data), 10, 64)
+			if uerr != nil {
+				return batch.Value{}, fmt.Errorf("column %s: text %q in a row key is not read back as %s", c.Name, x.Data, c.Type)
+			}
+			n = int64(u)
+		}
+		x = &Part{Column: x.Column, Bits: uint64(n)}
+	}
+	switch w := width(c.Type); {
+	case !x.Text && c.Type == batch.Float32:
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(math.Float64frombits(x.Bits))))
+	case !x.Text:
+		for i := range w {
+			data = append(data, byte(x.Bits>>(8*i)))
+		}
+	case c.Type == batch.UUID:
+		data = append(data, x.Data...)
+	default:
+		data = append(binary.AppendUvarint(data, uint64(len(x.Data))), x.Data...)
+	}
+	v, err := batch.NewImage(s, data).Values(nil)
+	if err != nil {
+		return batch.Value{}, err
+	}
+	return v[0], nil
 }

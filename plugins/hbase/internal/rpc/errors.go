@@ -154,3 +154,18 @@ func remedyOf(err error) remedy {
 	}
 	return giveUp
 }
+
+// Final reports whether trying again cannot help.
+func Final(err error) bool { return remedyOf(err) == giveUp }
+
+// Unauthorized reports whether a server refused the user.
+func Unauthorized(err error) bool {
+	var re *RemoteError
+	return errors.As(err, &re) && re.simple() == "AccessDeniedException"
+}
+
+// Unfit reports whether a server refused what a mutation holds.
+func Unfit(err error) bool {
+	var re *RemoteError
+	return errors.As(err, &re) && (re.simple() == "DoNotRetryIOException" || re.simple() == "IllegalArgumentException" || re.simple() == "FailedSanityCheckException")
+}
