@@ -109,7 +109,7 @@ func (c *Client) Regions(ctx context.Context, table string) (out []*Region, err 
 				}
 				start, from = cells[0].Row, false
 			}
-			if len(rows) < 200 {
+			if len(rows) == 0 { // fewer than were asked for may come at any time
 				return chained(table, out)
 			}
 		}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/serve"
+)
+
+// version is set when a release is built.
+var version = "0.1.0"
+
+func plugin() sdk.Plugin {
+	return sdk.Plugin{
+		Name: "hbase", Version: version, Summary: "writes to HBase, cells dated by the versions of their changes",
+		Writer: sdk.WriterOf(openWriter),
+	}
+}
+
+func main() { serve.Main(plugin()) }
