@@ -45,7 +45,7 @@ type WriterConfig struct {
 	Settings   string                 `config:"settings" default:"demand" enum:"demand|accept" doc:"tables whose settings let tombstones go: refused, or written to with a warning"`
 	Create     string                 `config:"create" default:"auto" enum:"auto|off" doc:"create tables that are missing"`
 	Regions    int                    `config:"regions" default:"1" min:"1" max:"256" doc:"regions of a table that is created, split by the first byte; with a salt one for each bucket"`
-	DDL        string                 `config:"ddl" default:"ignore" enum:"ignore|stop" doc:"schema changes of the source; HBase needs none"`
+	DDL        string                 `config:"ddl" default:"apply" enum:"apply|ignore|stop" doc:"schema changes of the source: do in the rows that are there what the source did in its own, leave them out, or stop"`
 	Shared     bool                   `config:"sharedFamilies" default:"false" doc:"others have columns in the same families: a row is deleted column by column"`
 	Durability string                 `config:"durability" default:"table" enum:"table|async|sync|fsync|none" doc:"when a row counts as written: as the table says, or log written later, handed to the file system, forced to disk, not written"`
 	Progress   string                 `config:"progressTable" default:"datalink_progress" doc:"table of the bookkeeping rows"`

@@ -121,7 +121,7 @@ func (a *apply) flush() ([]sdk.RecordError, error) {
 func (a *apply) change(c *sdk.Change, index int) error {
 	w := a.w
 	if c.Op == sdk.Alter {
-		return a.alter(c)
+		return a.alter(c, index)
 	}
 	p := w.plans[c.Schema]
 	if p == nil {
@@ -245,15 +245,5 @@ func (a *apply) carry(p *plan, e *encoder, old, row []byte, ts uint64, index int
 		}
 	}
 	e.end(a.w, &m, index)
-	return nil
-}
-
-// alter is a schema change of the source: HBase has no columns to change. Tables
-// that are made, dropped or renamed are left to the operator.
-func (a *apply) alter(c *sdk.Change) error {
-	if a.w.cfg.DDL == Stop {
-		return sdk.Faultf(sdk.CodeRefused, "schema change of the source, and ddl is stop").Suggest("look at the target, then set ddl: ignore")
-	}
-	a.w.cfg.Log.Info("schema change of the source needs none here", "version", c.Version)
 	return nil
 }

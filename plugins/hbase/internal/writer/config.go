@@ -22,6 +22,7 @@ const (
 	Off         = "off"
 	Stop        = "stop"
 	Ignore      = "ignore"
+	Apply       = "apply"
 )
 
 // Rule says how the rows of one source table lie in HBase. Empty fields take what
@@ -44,7 +45,7 @@ type Config struct {
 	Version    string          // position | event-time
 	Settings   string          // demand | accept
 	Create     string          // auto | off
-	DDL        string          // ignore | stop
+	DDL        string          // apply | ignore | stop
 	Shared     bool            // other writers have columns in the families
 	Durability string          // table | async | sync | fsync | none
 	Progress   string          // bookkeeping table; "" = datalink_progress
@@ -77,7 +78,7 @@ func (c Config) withDefaults() (Config, error) {
 		{&c.Version, ByPosition},
 		{&c.Settings, Demand},
 		{&c.Create, Auto},
-		{&c.DDL, Ignore},
+		{&c.DDL, Apply},
 		{&c.Progress, "datalink_progress"},
 	} {
 		if *f.v == "" {

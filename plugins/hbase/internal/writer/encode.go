@@ -17,7 +17,6 @@ type encoder struct {
 	arena  []byte
 	cells  []byte
 	values []batch.Value
-	keys   []batch.Value
 	val    []byte
 }
 
@@ -46,22 +45,6 @@ func (e *encoder) keyOf(p *plan, key []byte) ([]byte, error) {
 		return nil, err
 	}
 	row, err := e.keep(func(dst []byte) ([]byte, error) { return p.key.Encode(dst, v) })
-	if err != nil {
-		return nil, sdk.Faultf(sdk.CodeUnfit, "row of %s: %v", p.schema.Name(), err)
-	}
-	if len(row) > 1<<15-1 {
-		return nil, sdk.Faultf(sdk.CodeUnfit, "row of %s: its row key has %d bytes, HBase takes 32767", p.schema.Name(), len(row))
-	}
-	return row, nil
-}
-
-// rowOf returns the row key of an image whose values are decoded.
-func (e *encoder) rowOf(p *plan, values []batch.Value) ([]byte, error) {
-	e.keys = e.keys[:0]
-	for _, k := range p.schema.Key {
-		e.keys = append(e.keys, values[k])
-	}
-	row, err := e.keep(func(dst []byte) ([]byte, error) { return p.key.Encode(dst, e.keys) })
 	if err != nil {
 		return nil, sdk.Faultf(sdk.CodeUnfit, "row of %s: %v", p.schema.Name(), err)
 	}
@@ -117,6 +100,11 @@ func (e *encoder) put(w *Writer, p *plan, row []byte, values []batch.Value, ts u
 
 // remove writes the tombstones of a row.
 func (e *encoder) remove(w *Writer, p *plan, row []byte, ts uint64, owner int) {
+	if p.loose && w.cfg.Version == ByPosition {
+		// A change of key may turn out to be none, and its new row would lie under
+		// the tombstones of the old one. Nothing lies between two versions.
+		ts--
+	}
 	m := e.begin(row)
 	if w.cfg.Shared {
 		for i := range p.columns {

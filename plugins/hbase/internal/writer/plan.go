@@ -21,6 +21,7 @@ type plan struct {
 	families []string // those of the columns, the main one first
 	marker   []byte   // qualifier of the cell that shows that the row is there; nil = key columns do
 	encoding value.Encoding
+	loose    bool // keys that differ in bytes may be one row: 1.0 and 1.00
 }
 
 type column struct {
@@ -63,6 +64,9 @@ func newPlan(cfg *Config, s *batch.Schema) (*plan, error) {
 		f, q := family, c.Name
 		if at := rule.Columns[c.Name]; at != "" {
 			f, q, _ = strings.Cut(at, ":")
+		}
+		if c.Type == batch.Decimal && slices.Contains(s.Key, i) {
+			p.loose = true
 		}
 		col := column{family: []byte(f), qualifier: []byte(q), key: slices.Contains(s.Key, i)}
 		col.skip = col.key && cfg.KeyCells == KeyMarker

@@ -82,6 +82,9 @@ func (a *apply) sweep(p *plan, c *sdk.Change, index int) error {
 
 // existing names a column that every row has, so that a scan reads little.
 func (a *apply) existing(p *plan) []rpc.Column {
+	if len(p.columns) == 0 {
+		return nil
+	}
 	if p.marker != nil {
 		return []rpc.Column{{Family: []byte(p.families[0]), Qualifiers: [][]byte{p.marker}}}
 	}
