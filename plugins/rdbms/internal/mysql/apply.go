@@ -34,8 +34,9 @@ type applier struct {
 	groups   target.Groups
 	rows     []int32 // changes whose rows stand in text
 	bad      []sdk.RecordError
-	base     int // index of the segment's first change
-	replaced int // values replaced by policy
+	base     int           // index of the segment's first change
+	replaced int           // values replaced by policy
+	misses   map[*plan]int // how often rows were there already when they were loaded
 	t        *tx
 }
 

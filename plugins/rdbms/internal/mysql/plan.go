@@ -11,13 +11,14 @@ import (
 // plan is how the rows of one source schema are written to one target table. It
 // does not change, and serves all lanes.
 type plan struct {
-	schema  *batch.Schema
-	table   string // quoted, with its database
-	columns []column
-	key     []int
-	others  bool // a row can meet another one in a unique key beside its own
-	maria   bool
-	full    statement // of rows that have every column
+	schema   *batch.Schema
+	table    string // quoted, with its database
+	columns  []column
+	key      []int
+	others   bool // a row can meet another one in a unique key beside its own
+	maria    bool
+	full     statement // of rows that have every column
+	loadable bool      // LOAD DATA can fill its columns
 }
 
 // column is the column that a source column goes to.
@@ -50,7 +51,7 @@ func newPlan(s *batch.Schema, t *target.Table, m *target.Match, maria bool) *pla
 	for i := range all {
 		all[i] = '+'
 	}
-	p.full = p.insert(all)
+	p.full, p.loadable = p.insert(all), loadable(p.columns)
 	return p
 }
 

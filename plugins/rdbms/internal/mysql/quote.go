@@ -14,8 +14,9 @@ func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``"
 func literal(s string) string { return string(appendQuoted(nil, s)) }
 
 // escapes holds what stands behind a backslash for the bytes that a string
-// literal cannot hold as they are (sql_mode without NO_BACKSLASH_ESCAPES).
-var escapes = [256]byte{0: '0', '\n': 'n', '\r': 'r', '\\': '\\', '\'': '\'', 0x1a: 'Z'}
+// literal, or a field of LOAD DATA, cannot hold as they are (sql_mode without
+// NO_BACKSLASH_ESCAPES).
+var escapes = [256]byte{0: '0', '\t': 't', '\n': 'n', '\r': 'r', '\\': '\\', '\'': '\'', 0x1a: 'Z'}
 
 // appendQuoted appends text or bytes as a string literal without an introducer.
 func appendQuoted[T string | []byte](b []byte, s T) []byte {
