@@ -134,19 +134,19 @@ func DecodeIncident(body []byte) (number uint16, message string) {
 // Group is what a GTID event of either kind of server says about the
 // transaction it begins.
 type Group struct {
-	ID         []byte // printable, appended to the buffer given to DecodeGroup
+	ID         []byte   // printable, appended to the buffer given to DecodeGroup
 	UUID       [16]byte // MySQL, with Tag and Number; Number 0 = the transaction has no id
 	Tag        []byte   // view of the event
 	Number     int64
 	Domain     uint32 // MariaDB, with Server and Sequence
 	Server     uint32
 	Sequence   uint64
-	Committed  int64  // microseconds; 0 = not stated
-	Standalone bool   // MariaDB: a single statement follows and no commit
-	MariaDB    bool   // the event takes the place of BEGIN
-	Prepared   bool   // MariaDB: an XA transaction that is prepared
-	Completed  bool   // MariaDB: an XA COMMIT or XA ROLLBACK
-	Pending    bool   // MariaDB: the ALTER that follows begins or was given up; where it ends it is logged again
+	Committed  int64 // microseconds; 0 = not stated
+	Standalone bool  // MariaDB: a single statement follows and no commit
+	MariaDB    bool  // the event takes the place of BEGIN
+	Prepared   bool  // MariaDB: an XA transaction that is prepared
+	Completed  bool  // MariaDB: an XA COMMIT or XA ROLLBACK
+	Pending    bool  // MariaDB: the ALTER that follows begins or was given up; where it ends it is logged again
 }
 
 // MariaDB's flags of a GTID event.

@@ -7,29 +7,31 @@ import (
 	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/snapshot"
 	"github.com/datalink-go/datalink/sdk"
 )
 
 // Config is the configuration of the reader.
 type Config struct {
-	Files          sdk.Strings   `config:"files" doc:"binary log files: paths or patterns such as /backup/mysql-bin.*; .gz is read as it is"`
-	Address        sdk.Strings   `config:"address" doc:"servers to read from, host:port or the path of a socket; one after the other where one is gone"`
-	User           string        `config:"user" doc:"account at the server"`
-	Password       sdk.Secret    `config:"password" doc:"its password"`
-	TLS            server.TLS    `config:"tls" doc:"encryption of the connection"`
-	ServerID       uint32        `config:"serverId" doc:"number by which the server knows the reader; left out = derived from the task"`
-	Heartbeat      time.Duration `config:"heartbeat" doc:"how often an idle server says that it is there; after three times as much it counts as dead" default:"2s" min:"100ms" max:"1h"`
-	SpoolDir       string        `config:"spoolDir" doc:"folder for transactions above 8 MiB while they arrive; left out = that of the system"`
-	Tables         sdk.Strings   `config:"tables" doc:"tables to read, as patterns of database.table; ! excludes; left out = all but the server's own" default:"[]"`
-	Start          string        `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:… or time:RFC 3339" default:"earliest"`
-	DDL            string        `config:"ddl" doc:"schema changes: pass them on, leave them out, or stop at the first" enum:"apply|ignore|stop" default:"apply"`
-	IgnoreOrigins  sdk.Strings   `config:"ignoreOrigins" doc:"DataLink tasks, by name, uid or name=uid, whose writes to this server are not read; * = all: for a task in the opposite direction" default:"[]"`
-	OnlineChanges  string        `config:"onlineChanges" doc:"tables that gh-ost and pt-online-schema-change make beside one that is read: leave them out and see the swap as a schema change, or take them as tables like others" enum:"recognize|off" default:"recognize"`
-	OnUnknownTable string        `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`
-	OnStatement    string        `config:"onStatement" doc:"a change that the log holds as a statement and not as rows: stop, or leave it out" enum:"stop|ignore" default:"stop"`
-	IgnoreStmts    sdk.Strings   `config:"ignoreStatements" doc:"tables, as patterns of database.table, whose changes by statement are left out where onStatement is stop" default:"[]"`
-	MaxEvent       sdk.ByteSize  `config:"maxEvent" doc:"largest single event, and with it the largest row" default:"1GiB"`
-	MaxWindow      sdk.ByteSize  `config:"maxWindow" doc:"largest decompression window of a compressed transaction" default:"64MiB"`
+	Files          sdk.Strings      `config:"files" doc:"binary log files: paths or patterns such as /backup/mysql-bin.*; .gz is read as it is"`
+	Address        sdk.Strings      `config:"address" doc:"servers to read from, host:port or the path of a socket; one after the other where one is gone"`
+	User           string           `config:"user" doc:"account at the server"`
+	Password       sdk.Secret       `config:"password" doc:"its password"`
+	TLS            server.TLS       `config:"tls" doc:"encryption of the connection"`
+	ServerID       uint32           `config:"serverId" doc:"number by which the server knows the reader; left out = derived from the task"`
+	Heartbeat      time.Duration    `config:"heartbeat" doc:"how often an idle server says that it is there; after three times as much it counts as dead" default:"2s" min:"100ms" max:"1h"`
+	SpoolDir       string           `config:"spoolDir" doc:"folder for transactions above 8 MiB while they arrive; left out = that of the system"`
+	Tables         sdk.Strings      `config:"tables" doc:"tables to read, as patterns of database.table; ! excludes; left out = all but the server's own" default:"[]"`
+	Start          string           `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:… or time:RFC 3339" default:"earliest"`
+	Snapshot       snapshot.Options `config:"snapshot" doc:"the rows that tables have at the start"`
+	DDL            string           `config:"ddl" doc:"schema changes: pass them on, leave them out, or stop at the first" enum:"apply|ignore|stop" default:"apply"`
+	IgnoreOrigins  sdk.Strings      `config:"ignoreOrigins" doc:"DataLink tasks, by name, uid or name=uid, whose writes to this server are not read; * = all: for a task in the opposite direction" default:"[]"`
+	OnlineChanges  string           `config:"onlineChanges" doc:"tables that gh-ost and pt-online-schema-change make beside one that is read: leave them out and see the swap as a schema change, or take them as tables like others" enum:"recognize|off" default:"recognize"`
+	OnUnknownTable string           `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`
+	OnStatement    string           `config:"onStatement" doc:"a change that the log holds as a statement and not as rows: stop, or leave it out" enum:"stop|ignore" default:"stop"`
+	IgnoreStmts    sdk.Strings      `config:"ignoreStatements" doc:"tables, as patterns of database.table, whose changes by statement are left out where onStatement is stop" default:"[]"`
+	MaxEvent       sdk.ByteSize     `config:"maxEvent" doc:"largest single event, and with it the largest row" default:"1GiB"`
+	MaxWindow      sdk.ByteSize     `config:"maxWindow" doc:"largest decompression window of a compressed transaction" default:"64MiB"`
 }
 
 // Validate checks what concerns more than one option.

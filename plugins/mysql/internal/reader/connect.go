@@ -184,8 +184,9 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 	if moved {
 		r.log.Warn("reading goes on at another server", "address", c.Address, "server", f.name, "before", l.name)
 	}
-	if l.name != "" && l.weave != nil {
-		l.weave.Moved()
+	l.address.Store(&c.Address)
+	if l.name != "" && l.weaver != nil {
+		l.weaver.Moved()
 	}
 	if l.kind == spotFile && r.here.off > 1<<32-1 {
 		l.skipTo = r.here.off

@@ -191,17 +191,16 @@ const (
 
 // facts are what a connection has to be known of before it is read from.
 type facts struct {
-	name                string // UUID of the server
-	kind                kind
-	executed, purged    gtid.Set
-	binlogPos           gtid.Domains
-	logBin              bool
-	file                string // end of the log
-	off                 int64
-	id                  uint32
-	first               string // file of the log
-	files               []sizedFile
-	maxPacket, readOnly string
+	name             string // UUID of the server
+	kind             kind
+	executed, purged gtid.Set
+	binlogPos        gtid.Domains
+	logBin           bool
+	file             string // end of the log
+	off              int64
+	id               uint32
+	first            string // file of the log
+	files            []sizedFile
 }
 
 type sizedFile struct {

@@ -153,8 +153,10 @@ func (r *Reader) enterLive(out *batch.Builder) error {
 	if sp := l.gather.spool; sp != nil {
 		// From here on it is read like the inside of something.
 		l.gather.spool = nil
-		r.levels = append(r.levels, level{scan: binlog.NewScanner(r.scan.Name(), sp.at(sp.from), sp.from, r.scan.Format, int(r.cfg.MaxEvent)),
-			until: b.End, bounds: *b, spool: sp, close: sp.close})
+		r.levels = append(r.levels, level{
+			scan:  binlog.NewScanner(r.scan.Name(), sp.at(sp.from), sp.from, r.scan.Format, int(r.cfg.MaxEvent)),
+			until: b.End, bounds: *b, spool: sp, close: sp.close,
+		})
 	}
 	if b.Outcome == binlog.Cut {
 		r.dropLevels()

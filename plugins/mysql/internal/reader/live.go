@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/gtid"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/snapshot"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
@@ -52,7 +54,9 @@ type live struct {
 	fresh         bool   // text, or before and after, are of set
 	tags          map[string]string
 	prepared      map[string]prepared
-	weave         weaver
+	weaver        *snapshot.Weaver
+	woven         snapshot.Next // what the weaver said last
+	address       atomic.Pointer[string]
 }
 
 // livePoint is one of the points given to Open.
@@ -91,8 +95,9 @@ func (r *Reader) spotHere() spot {
 	return s
 }
 
-// mark appends the place after the last whole transaction as positions have it.
-func (r *Reader) mark(dst []byte) []byte {
+// markWhole appends the place after the last whole transaction as positions have
+// it.
+func (r *Reader) markWhole(dst []byte) []byte {
 	l := r.live
 	if l == nil {
 		return r.here.append(dst)
@@ -118,9 +123,6 @@ func (r *Reader) mark(dst []byte) []byte {
 		dst = append(append(dst, '@'), l.name...)
 	default:
 		dst = append(dst, "none"...)
-	}
-	if l.step > 0 {
-		dst = strconv.AppendUint(append(dst, '~'), l.step, 10)
 	}
 	return dst
 }

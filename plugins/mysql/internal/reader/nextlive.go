@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/snapshot"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/failpoint"
@@ -23,10 +24,21 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 	defer func() { l.ctx = nil }()
 	r.silent, l.ends = 0, 0
 	for r.ended == nil && !out.Full() && ctx.Err() == nil && r.silent < quietBytes {
-		if l.weave != nil && !r.tx.active && !l.gather.on {
-			if err := r.weaveIn(out); err != nil {
+		if l.weaver != nil && !r.tx.active && l.weaver.Active() {
+			next, err := r.weave(out)
+			if err != nil {
 				r.ended = r.fault(err)
 				break
+			}
+			if next == snapshot.More || next == snapshot.Hold && !out.Empty() {
+				break
+			}
+			if next == snapshot.Hold {
+				select {
+				case <-ctx.Done():
+				case <-l.weaver.Ready():
+				}
+				continue
 			}
 		}
 		err := r.stepLive(out)
@@ -41,8 +53,10 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 			break
 		}
 	}
-	if err := r.pause(out); err != nil {
-		return err
+	if l.woven != snapshot.More { // else an entry of the snapshot goes on
+		if err := r.pause(out); err != nil {
+			return err
+		}
 	}
 	failpoint.Hit("mysql.block")
 	if out.Empty() {
@@ -136,8 +150,8 @@ func (r *Reader) wait(ctx context.Context) error {
 		until = t
 	}
 	var wake <-chan struct{}
-	if l.weave != nil {
-		wake = l.weave.Ready()
+	if l.weaver != nil {
+		wake = l.weaver.Ready()
 	}
 	err := l.conn.Wait(ctx, until, wake)
 	if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -87,7 +87,10 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 	if err := r.reconnect(ctx); err != nil {
 		return r.fault(err)
 	}
-	return r.restore(ctx, state)
+	if err := r.restore(ctx, state); err != nil {
+		return err
+	}
+	return r.startWeaving(state)
 }
 
 // coveredFrom says of places in a log whether reading begins behind them.

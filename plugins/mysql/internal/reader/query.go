@@ -162,6 +162,7 @@ func (r *Reader) truncate(out *batch.Builder, n schema.Name) error {
 	if err != nil {
 		return err
 	}
+	r.noteChange(n)
 	r.begin1(out)
 	return out.Truncate(s)
 }
@@ -200,6 +201,15 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 		wanted := r.wants(c.Table.Database, c.Table.Table) || c.Kind == schema.Renamed && r.wants(c.Old.Database, c.Old.Table)
 		if !wanted {
 			continue
+		}
+		r.noteChange(c.Table)
+		switch c.Kind {
+		case schema.Renamed:
+			r.noteChange(c.Old)
+		case schema.Created:
+			if r.live != nil && !r.tx.ignored {
+				r.live.weaver.Created(c.Table.Database, c.Table.Table)
+			}
 		}
 		if c.Err != nil {
 			r.log.Warn("schema change is not understood: the table's layout is not known from here on", "file", r.scan.Name(), "offset", ev.At, "table", c.Table.String(), "reason", c.Err)

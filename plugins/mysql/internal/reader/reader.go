@@ -12,6 +12,7 @@ import (
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/snapshot"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/failpoint"
@@ -204,8 +205,10 @@ func (r *Reader) begin(ctx context.Context) (place, error) {
 func (r *Reader) reset() {
 	r.closeFiles()
 	if l := r.live; l != nil {
+		l.stopWeaving()
 		l.hangUp()
 		l.gather.reset()
+		l.woven = snapshot.Go
 		l.lost, l.down, l.beat, l.skipTo = nil, time.Time{}, false, 0
 		r.scan = nil
 	}
@@ -261,6 +264,7 @@ func (r *Reader) Durable(context.Context, sdk.Position) error { return nil }
 func (r *Reader) Close(context.Context) error {
 	r.closeFiles()
 	if l := r.live; l != nil {
+		l.stopWeaving()
 		l.hangUp()
 		l.gather.reset()
 	}

@@ -49,6 +49,9 @@ func pull(tb *testing.T, cfg Config, points []sdk.Point, state map[string]batch.
 	return p
 }
 
+// blockLimits makes blocks of tests small, so that they end everywhere.
+var blockLimits = batch.Limits{Events: 200}
+
 func tryPull(tb *testing.T, cfg Config, points []sdk.Point, state map[string]batch.StateItem) (*puller, error) {
 	tb.Helper()
 	if problems := cfg.Validate(); len(problems) > 0 {
@@ -59,7 +62,7 @@ func tryPull(tb *testing.T, cfg Config, points []sdk.Point, state map[string]bat
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = r.Close(context.Background()) })
-	p := &puller{tb: tb, r: r, out: batch.NewBuilder(batch.Limits{}), reg: batch.NewRegistry(), model: newModel(tb), state: maps.Clone(state)}
+	p := &puller{tb: tb, r: r, out: batch.NewBuilder(blockLimits), reg: batch.NewRegistry(), model: newModel(tb), state: maps.Clone(state)}
 	if p.state == nil {
 		p.state = map[string]batch.StateItem{}
 	}

@@ -55,8 +55,12 @@ func (r *Reader) step(out *batch.Builder) error {
 				return err
 			}
 		}
+		had := out.Len()
 		if err := r.iter.Next(out); err != nil {
 			return r.where(err)
+		}
+		if r.live != nil && out.Len() > had {
+			r.noteRow(r.iter.Layout().Schema, out)
 		}
 		return r.finish(out)
 	}

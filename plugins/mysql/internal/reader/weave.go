@@ -2,50 +2,108 @@ package reader
 
 import (
 	"context"
+	"strconv"
 
+	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/snapshot"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
-// weaver puts the chunks of a snapshot into the stream. All calls come from the
-// goroutine of Next.
-type weaver interface {
-	// Active reports whether Row and Changed are wanted.
-	Active() bool
-	// Row follows each row that was appended to out, whose transaction is open.
-	Row(s *batch.Schema, out *batch.Builder)
-	// Changed says that a schema change or a TRUNCATE of a table went by.
-	Changed(database, table string)
-	// Moved says that the stream goes on at a new connection, perhaps to another
-	// server: offsets compare no more.
-	Moved()
-	// Weave appends what is ready, in entries of its own, between two transactions.
-	Weave(ctx context.Context, out *batch.Builder, here Place) error
-	// Ready wakes a reader that waits.
-	Ready() <-chan struct{}
+// beside is the reader as snapshots see it.
+type beside struct{ r *Reader }
+
+var _ snapshot.Source = beside{}
+
+// Dial connects to the server that the stream is read from.
+func (b beside) Dial(ctx context.Context) (*server.Conn, error) {
+	l := b.r.live
+	c, err := server.Dial(ctx, l.cfg, *l.address.Load())
+	if err != nil {
+		return nil, unreachable([]error{err})
+	}
+	return c, nil
 }
 
-// Place is where the stream is: behind everything that was delivered.
-type Place struct {
-	Server string // its UUID
-	File   string
-	Offset int64 // end of the last transaction in that file
-	GTID   string
+// Position is the place of the stream, with a step of the snapshot.
+func (b beside) Position(step uint64) []byte {
+	l := b.r.live
+	if step > 0 {
+		l.step = step
+		return b.r.mark(nil)
+	}
+	return b.r.markWhole(nil)
 }
 
-func (r *Reader) weaveIn(out *batch.Builder) error {
+// Wants says of tables by their names alone whether they are read: it does not
+// look at the stream.
+func (b beside) Wants(db, table string) bool {
+	r := b.r
+	if !r.filter.wants(db, table) || bookkeeping[table] {
+		return false
+	}
+	if base, role := schema.Online(table); role != schema.NoRole && r.cfg.OnlineChanges != "off" {
+		return !r.filter.wants(db, base) || r.filter.names(db, table)
+	}
+	return true
+}
+
+// mark appends the place after the last whole transaction, and the steps of a
+// snapshot there, as positions have it.
+func (r *Reader) mark(dst []byte) []byte {
+	dst = r.markWhole(dst)
+	if l := r.live; l != nil && l.step > 0 {
+		dst = strconv.AppendUint(append(dst, '~'), l.step, 10)
+	}
+	return dst
+}
+
+// startWeaving makes the snapshot that goes with the stream: of all tables at the
+// first start, of tables that were added, of those that are asked for.
+func (r *Reader) startWeaving(state []batch.StateItem) error {
 	l := r.live
-	select {
-	case <-l.weave.Ready():
-	default:
-		if !l.weave.Active() {
-			return nil
+	l.stopWeaving()
+	w := snapshot.New(snapshot.Config{Options: r.cfg.Snapshot, All: r.start.snapshot, Step: l.step, SourceName: r.source()}, beside{r}, r.log)
+	if err := w.Restore(state); err != nil {
+		return err
+	}
+	w.Start(context.Background()) // until it is closed
+	l.weaver = w
+	return nil
+}
+
+func (l *live) stopWeaving() {
+	if l.weaver != nil {
+		l.weaver.Close()
+		l.weaver = nil
+	}
+}
+
+// weave hands over what the snapshot has ready, between two transactions. It
+// reports what may be done then.
+func (r *Reader) weave(out *batch.Builder) (snapshot.Next, error) {
+	l := r.live
+	before, open := out.Len(), l.woven == snapshot.More
+	next, err := l.weaver.Weave(l.ctx, out, snapshot.Place{Server: l.name, File: r.here.name(), Offset: r.here.off, GTID: l.gtidSet()})
+	if out.Len() > before || open {
+		r.tx.passed = false // what was appended tells the place
+	}
+	l.woven = next
+	return next, err
+}
+
+// noteRow lets the snapshot see a row that was appended.
+func (r *Reader) noteRow(s *batch.Schema, out *batch.Builder) {
+	if l := r.live; l != nil && l.weaver != nil && l.weaver.Active() {
+		l.weaver.Row(s, out)
+	}
+}
+
+// noteChange lets the snapshot see that a table is another one from here on.
+func (r *Reader) noteChange(names ...schema.Name) {
+	if l := r.live; l != nil && l.weaver != nil && l.weaver.Active() {
+		for _, n := range names {
+			l.weaver.Changed(n.Database, n.Table)
 		}
 	}
-	return l.weave.Weave(l.ctx, out, Place{Server: l.name, File: r.here.name(), Offset: r.here.off, GTID: l.gtidSet()})
-}
-
-// stepped returns the position here after a further step of a snapshot.
-func (r *Reader) stepped(step uint64) []byte {
-	r.live.step = step
-	return r.mark(nil)
 }

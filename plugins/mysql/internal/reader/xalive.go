@@ -149,8 +149,10 @@ func (r *Reader) commitLive(id string) error {
 		sp.close()
 		return fmt.Errorf("read the prepared transaction %s again: %w", id, err)
 	}
-	r.levels = append(r.levels, level{scan: binlog.NewScanner(r.scan.Name(), sp.at(sp.from), sp.from, format, int(r.cfg.MaxEvent)),
-		until: x.End, bounds: x.Bounds, prepared: true, close: sp.close})
+	r.levels = append(r.levels, level{
+		scan:  binlog.NewScanner(r.scan.Name(), sp.at(sp.from), sp.from, format, int(r.cfg.MaxEvent)),
+		until: x.End, bounds: x.Bounds, prepared: true, close: sp.close,
+	})
 	return nil
 }
 
