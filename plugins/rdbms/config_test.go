@@ -15,6 +15,10 @@ func TestOpen(t *testing.T) {
 	for _, c := range []struct{ config, want string }{
 		{`{"url":"sqlite://a.db"}`, ""},
 		{`{"url":"sqlite:///tmp/x/a.db","lanes":4,"keyless":"append","busyTimeout":"2s"}`, ""},
+		{`{"url":"postgres://u:hidden@h/db","lanes":4,"schema":"s","triggers":"skip"}`, ""},
+		{`{"url":"postgres://u:hidden@h:port/db"}`, "url: "},
+		{`{"url":"postgres://u:hidden@h/db","schema":"pg_x"}`, "PostgreSQL's own"},
+		{`{"url":"mysql://u:hidden@h/db","triggers":"skip"}`, "triggers: "},
 		{`{}`, "url: "},
 		{`{"url":"a.db"}`, "found no scheme, expected mysql://"},
 		{`{"url":"oracle://u:hidden@h/db"}`, `found scheme "oracle", expected mysql`},

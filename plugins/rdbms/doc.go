@@ -1,6 +1,7 @@
 // Command rdbms is the connector for relational databases. It writes at the
 // level "transactional": rows and progress in one target transaction, in which
-// the write of the progress is the fence. It speaks to MySQL, MariaDB and SQLite.
+// the write of the progress is the fence. It speaks to MySQL, MariaDB, PostgreSQL
+// and SQLite.
 //
 // Life cycle: serve.Main makes a writer of a Config through open, which chooses
 // the dialect by the scheme of the url; everything else is the dialect's. A

@@ -11,7 +11,7 @@ var version = "0.1.0"
 
 func plugin() sdk.Plugin {
 	return sdk.Plugin{
-		Name: "rdbms", Version: version, Summary: "writes to MySQL, MariaDB and SQLite, rows and progress in one transaction",
+		Name: "rdbms", Version: version, Summary: "writes to MySQL, MariaDB, PostgreSQL and SQLite, rows and progress in one transaction",
 		Reader: sdk.ReaderOf(openReader),
 		Writer: sdk.WriterOf(open).With(manifest.CanLanes, manifest.FlatNames),
 	}
