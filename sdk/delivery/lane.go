@@ -172,11 +172,13 @@ func (l *lane) pick() (job, bool) {
 	return j, j.n > 0
 }
 
-// advances reports whether the position alone is to be stored.
+// advances reports whether the position alone is to be stored. The place that is
+// reached may lie behind the lane, where a batch of it was cut inside of a
+// transaction.
 func (l *lane) advances() bool {
 	now := l.advance || l.run.draining || l.run.e.tw == nil
 	l.advance = false
-	return now && !samePosition(l.front.pos, l.point.Position)
+	return now && !samePosition(l.front.pos, l.point.Position) && !l.front.mark.before(l.at)
 }
 
 // ready reports whether all that is waited for is committed.
