@@ -28,6 +28,7 @@ type model struct {
 	seen   map[string]bool
 	ends   map[string]bool
 	reads  int
+	ahead  int // changes of rows that were newer at the target already
 	states []batch.StateItem
 	ranges []batch.KeyRange
 	schema map[string]map[uint32]*batch.Schema
@@ -152,6 +153,9 @@ func (m *model) apply(e *batch.Event) error {
 			}
 		}
 		after = strings.Join(a, "|")
+	}
+	if e.Kind == batch.Update && before != "" {
+		m.strict(name, key, before)
 	}
 	// A version that goes back was placed wrongly; a key that was deleted begins anew.
 	if old, ok := tab[key]; ok && e.Kind != batch.Insert && version(after) < version(old) {

@@ -38,6 +38,7 @@ type stream struct {
 	gtid    string
 	blocks  int
 	scan    *binlog.Scanner
+	conn    *server.Conn
 }
 
 func (s *stream) Dial(ctx context.Context) (*server.Conn, error) { return dialTest(ctx, s.srv) }
@@ -89,6 +90,7 @@ func newStream(t *testing.T, srv *stack.Server) *stream {
 	if err := c.WriteCommand(0x12, append(p, end.File...)); err != nil {
 		t.Fatal(err)
 	}
+	s.conn = c
 	t.Cleanup(func() { _ = c.Close() })
 	go func() {
 		for {
