@@ -55,7 +55,8 @@ type live struct {
 	tags          map[string]string
 	prepared      map[string]prepared
 	weaver        *snapshot.Weaver
-	woven         snapshot.Next // what the weaver said last
+	woven         atomic.Pointer[snapshot.Weaver] // the same, for calls that come beside Next
+	next          snapshot.Next                   // what the weaver said last
 	address       atomic.Pointer[string]
 }
 

@@ -53,7 +53,7 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 			break
 		}
 	}
-	if l.woven != snapshot.More { // else an entry of the snapshot goes on
+	if l.next != snapshot.More { // else an entry of the snapshot goes on
 		if err := r.pause(out); err != nil {
 			return err
 		}

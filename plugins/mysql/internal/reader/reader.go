@@ -208,7 +208,7 @@ func (r *Reader) reset() {
 		l.stopWeaving()
 		l.hangUp()
 		l.gather.reset()
-		l.woven = snapshot.Go
+		l.next = snapshot.Go
 		l.lost, l.down, l.beat, l.skipTo = nil, time.Time{}, false, 0
 		r.scan = nil
 	}
@@ -256,9 +256,6 @@ func (r *Reader) Next(ctx context.Context, out *batch.Builder) error {
 // quietBytes is how much of the log may go by without a change for this task
 // before progress is reported.
 const quietBytes = 64 << 20
-
-// Durable is no news to files: they are not pruned.
-func (r *Reader) Durable(context.Context, sdk.Position) error { return nil }
 
 // Close closes the files, or the connection.
 func (r *Reader) Close(context.Context) error {

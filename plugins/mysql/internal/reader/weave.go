@@ -69,11 +69,13 @@ func (r *Reader) startWeaving(state []batch.StateItem) error {
 	}
 	w.Start(context.Background()) // until it is closed
 	l.weaver = w
+	l.woven.Store(w)
 	return nil
 }
 
 func (l *live) stopWeaving() {
 	if l.weaver != nil {
+		l.woven.Store(nil)
 		l.weaver.Close()
 		l.weaver = nil
 	}
@@ -83,12 +85,12 @@ func (l *live) stopWeaving() {
 // reports what may be done then.
 func (r *Reader) weave(out *batch.Builder) (snapshot.Next, error) {
 	l := r.live
-	before, open := out.Len(), l.woven == snapshot.More
+	before, open := out.Len(), l.next == snapshot.More
 	next, err := l.weaver.Weave(l.ctx, out, snapshot.Place{Server: l.name, File: r.here.name(), Offset: r.here.off, GTID: l.gtidSet()})
 	if out.Len() > before || open {
 		r.tx.passed = false // what was appended tells the place
 	}
-	l.woven = next
+	l.next = next
 	return next, err
 }
 

@@ -55,6 +55,7 @@ func (w *Weaver) choose(here Place) (Next, error) {
 	if w.fault != nil {
 		return Go, w.fault
 	}
+	w.inform(here)
 	w.drop() // before new windows open, which could not tell what was lost
 	for _, v := range w.opening {
 		v.cur, v.since, v.before, v.low = here, w.number, v.table.changes, string(w.src.Position(0))

@@ -42,6 +42,8 @@ type Weaver struct {
 	handed   uint64 // rows handed over since then
 	requests []*request
 	ids      uint32 // of the next schema
+
+	inquiries []*inquiry
 	failures int    // of listing, in a row
 
 	// Of the reader's goroutine.
@@ -224,7 +226,7 @@ func (w *Weaver) Moved() {
 
 // finish notes, after something was done, whether anything is left.
 func (w *Weaver) finish() {
-	left := w.listing || len(w.opening) > 0 || len(w.pieces) > 0 || w.now != nil || len(w.requests) > 0
+	left := w.listing || len(w.opening) > 0 || len(w.pieces) > 0 || w.now != nil || len(w.requests) > 0 || len(w.inquiries) > 0
 	for _, t := range w.order {
 		left = left || t.phase != Done || !t.stated || len(t.windows) > 0
 	}
