@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/catalog"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/gtid"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
@@ -35,6 +36,7 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 	var all []sdk.Position
 	l.step = 0
 	fresh := len(points) == 0
+	r.first = fresh
 	for i := range points {
 		p := points[i].Position
 		if p.IsZero() {
@@ -52,8 +54,16 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 		l.step = max(l.step, s.step)
 		l.points = append(l.points, livePoint{spot: s, index: i, ordinal: p.Ordinal})
 	}
+	var cat *catalog.Catalog
+	var at spot
 	if fresh {
 		s, err := r.beginLive(ctx, c, &f)
+		if err == nil && (r.start.latest || r.start.snapshot) {
+			// The end of the log at which the layouts of tables are read.
+			if cat, at, err = r.readCatalog(ctx, c, s.kind, r.filter.wants, 0); err == nil {
+				s = at
+			}
+		}
 		if err != nil {
 			return r.fault(refusal(c, &s, err))
 		}
@@ -89,6 +99,11 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 	}
 	if err := r.restore(ctx, state); err != nil {
 		return err
+	}
+	if !r.known {
+		if err := r.bootstrap(ctx, c, cat, at); err != nil {
+			return r.fault(err)
+		}
 	}
 	return r.startWeaving(state)
 }

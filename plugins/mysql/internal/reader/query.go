@@ -191,6 +191,9 @@ func (r *Reader) schemaOf(n schema.Name) (*batch.Schema, error) {
 func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Statement, eff *schema.Effect) error {
 	for i := range eff.Changes {
 		delete(r.tables.current, eff.Changes[i].Table)
+		if err := r.changed(&eff.Changes[i]); err != nil {
+			return err
+		}
 	}
 	if r.quiet() {
 		return nil

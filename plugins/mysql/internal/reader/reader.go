@@ -49,6 +49,11 @@ type Reader struct {
 	hist     *schema.History
 	online   map[schema.Name]*online
 	origins  origins
+	known    bool          // the state had layouts
+	first    bool          // no position was given to Open and none was told yet
+	unsaved  []schema.Name // layouts that the state does not have yet
+	doubts   map[schema.Name]*doubt
+	asked    time.Time // when the server was asked for layouts last
 	xa       map[string]span
 	live     *live // reading from a server; nil = from files
 	zstd     *binlog.Decompressor
@@ -218,6 +223,7 @@ func (r *Reader) reset() {
 	r.tables = newTables()
 	r.hist = schema.NewHistory()
 	r.online = map[schema.Name]*online{}
+	r.unsaved, r.doubts, r.asked = nil, nil, time.Time{}
 	r.origins = newOrigins(r.cfg.IgnoreOrigins)
 	r.xa = map[string]span{}
 	r.silent = 0

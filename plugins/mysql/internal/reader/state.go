@@ -23,13 +23,8 @@ const (
 // remember puts the layouts that a statement changed into the stream.
 func (r *Reader) remember(out *batch.Builder, eff *schema.Effect) error {
 	keep := func(n schema.Name) error {
-		versions, number := r.hist.Versions(n)
-		value, err := json.Marshal(versions)
-		if err != nil {
-			return err
-		}
 		r.begin1(out)
-		return out.StateItem(&batch.StateItem{Key: tableKey + n.String(), Version: number, Value: value})
+		return r.stateOf(out, n)
 	}
 	for i := range eff.Changes {
 		c := &eff.Changes[i]
@@ -92,6 +87,7 @@ func (r *Reader) restore(ctx context.Context, state []batch.StateItem) error {
 			used = true
 		}
 	}
+	r.known = used
 	if used || r.live != nil {
 		return nil
 	}
