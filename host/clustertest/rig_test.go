@@ -33,6 +33,7 @@ type rig struct {
 	session time.Duration
 	grace   time.Duration
 	workers []*worker
+	env     []string
 }
 
 var chroots atomic.Int64
@@ -85,6 +86,7 @@ func (w *worker) run(args ...string) {
 	}
 	w.cmd = exec.Command(built.datalink, append([]string{"serve", "--data-dir", w.data, "--coordination", w.url, "--restart-grace", w.r.grace.String()}, args...)...)
 	w.cmd.Stdout, w.cmd.Stderr = w.log, w.log
+	w.cmd.Env = append(os.Environ(), w.r.env...)
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := w.cmd.Start(); err != nil {
 		w.r.t.Fatal(err)
@@ -225,6 +227,40 @@ func (r *rig) last(task string) (last int64, whole bool) {
 		return 0, true // no table yet
 	}
 	return n.Int64, n.Int64 == count
+}
+
+// wrong compares a target with what its own position says it holds; "" = right.
+func (r *rig) wrong(task string) string {
+	r.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+r.target(task)+"?_pragma=busy_timeout(20000)")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer db.Close()
+	var last, count int64
+	if err := db.QueryRow("SELECT coalesce(max(n), 0), count(*) FROM ticks").Scan(&last, &count); err != nil {
+		return err.Error()
+	}
+	if last == 0 || last != count {
+		return fmt.Sprintf("ticks has %d rows up to %d", count, last)
+	}
+	rows, err := db.Query("SELECT k, n FROM state")
+	if err != nil {
+		return err.Error()
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var k, n int64
+		if err := rows.Scan(&k, &n); err != nil {
+			return err.Error()
+		}
+		const keys = 16
+		if want := last - ((last-k)%keys+keys)%keys; n != want {
+			out = append(out, fmt.Sprintf("state of key %d is %d, want %d", k, n, want))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // moves waits until a task writes more than it has, and returns how long it took.

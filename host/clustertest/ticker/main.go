@@ -1,6 +1,7 @@
-// Command ticker is a reader for tests whose source never ends: one insert each
-// interval, numbered by the clock, so that what it delivers after a position is the
-// same whoever reads it.
+// Command ticker is a reader for tests whose source never ends: in each interval one
+// transaction with the next number n. It inserts n into ticks and gives row n mod 16
+// of state the value n, so that a target shows what it lost and what was written
+// late. What comes after a position is the same whoever reads it.
 package main
 
 import (
@@ -25,8 +26,12 @@ type reader struct {
 	next   uint64
 	begun  time.Time
 	first  uint64
-	schema *batch.Schema
+	schema *batch.Schema // of ticks
+	state  *batch.Schema
 }
+
+// Keys is the number of rows of state.
+const keys = 16
 
 func open(_ sdk.Env, cfg Config) (*reader, error) {
 	d, err := time.ParseDuration(cfg.Every)
@@ -45,6 +50,7 @@ func (r *reader) Open(_ context.Context, _ sdk.Execution, points []sdk.Point, _ 
 	r.next = r.points.Start() + 1
 	r.begun, r.first = time.Now(), r.next
 	r.schema = &batch.Schema{ID: 1, Table: "ticks", Key: []int{0}, PrimaryKey: true, Columns: []batch.Column{{Name: "n", Type: batch.Int64}, {Name: "at", Type: batch.Int64}}}
+	r.state = &batch.Schema{ID: 2, Table: "state", Key: []int{0}, PrimaryKey: true, Columns: []batch.Column{{Name: "k", Type: batch.Int64}, {Name: "n", Type: batch.Int64}}}
 	return nil
 }
 
@@ -76,17 +82,25 @@ func (r *reader) tick(out *batch.Builder) error {
 	if err := out.BeginTx(batch.Tx{Begins: true, Covers: r.points.Covers(nil, n-1, n)}); err != nil {
 		return err
 	}
-	if err := out.BeginRow(batch.Insert, r.schema); err != nil {
+	if err := row(out, r.schema, int64(n), time.Now().UnixMilli()); err != nil {
 		return err
 	}
-	out.BeginImage(batch.AfterImage)
-	out.PutInt(int64(n))
-	out.PutInt(time.Now().UnixMilli())
-	out.EndImage()
-	if err := out.EndRow(); err != nil {
+	if err := row(out, r.state, int64(n%keys), int64(n)); err != nil {
 		return err
 	}
 	return out.EndTx(true, nil, r.Source(n))
+}
+
+func row(out *batch.Builder, s *batch.Schema, values ...int64) error {
+	if err := out.BeginRow(batch.Insert, s); err != nil {
+		return err
+	}
+	out.BeginImage(batch.AfterImage)
+	for _, v := range values {
+		out.PutInt(v)
+	}
+	out.EndImage()
+	return out.EndRow()
 }
 
 func (*reader) Durable(context.Context, sdk.Position) error { return nil }
