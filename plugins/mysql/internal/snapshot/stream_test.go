@@ -38,7 +38,6 @@ type stream struct {
 	gtid    string
 	blocks  int
 	scan    *binlog.Scanner
-	conn    *server.Conn
 }
 
 func (s *stream) Dial(ctx context.Context) (*server.Conn, error) { return dialTest(ctx, s.srv) }
@@ -53,6 +52,14 @@ func (s *stream) Position(step uint64) []byte {
 		p += fmt.Sprintf("~%d", step)
 	}
 	return []byte(p)
+}
+
+// w0 is the last step that was given.
+func (s *stream) w0() uint64 {
+	if s.w == nil {
+		return 0
+	}
+	return s.w.step
 }
 
 func (s *stream) Wants(db, table string) bool { return s.wants(db, table) }
@@ -90,7 +97,6 @@ func newStream(t *testing.T, srv *stack.Server) *stream {
 	if err := c.WriteCommand(0x12, append(p, end.File...)); err != nil {
 		t.Fatal(err)
 	}
-	s.conn = c
 	t.Cleanup(func() { _ = c.Close() })
 	go func() {
 		for {

@@ -44,7 +44,7 @@ type Weaver struct {
 	ids      uint32 // of the next schema
 
 	inquiries []*inquiry
-	failures int    // of listing, in a row
+	failures  int // of listing, in a row
 
 	// Of the reader's goroutine.
 	number  uint64 // of changes noted
