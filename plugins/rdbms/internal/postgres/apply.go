@@ -63,7 +63,7 @@ func (t *tx) writeAll(ctx context.Context, ch *sdk.Changes) ([]sdk.RecordError, 
 			}
 		}
 		t.pipe.base = base
-		for _, g := range t.groups.Of(seg) {
+		for _, g := range t.pipe.groups.Of(seg) {
 			if err := t.group(ctx, seg, g); err != nil {
 				return nil, err
 			}
@@ -158,7 +158,7 @@ func (t *tx) grouped(ctx context.Context, p *plan, seg []sdk.Change, g target.Gr
 		// Rows that are there, then those that are not.
 		op = updateText
 	}
-	x := &t.pipe
+	x := t.pipe
 	x.sets = x.sets[:0]
 	for _, k := range g.At {
 		if t.single {
@@ -181,7 +181,7 @@ func (t *tx) grouped(ctx context.Context, p *plan, seg []sdk.Change, g target.Gr
 
 // alone writes one change behind a savepoint.
 func (t *tx) alone(ctx context.Context, p *plan, seg []sdk.Change, k int32, op opText) error {
-	x := &t.pipe
+	x := t.pipe
 	if err := t.s.run(ctx, "SAVEPOINT change"); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (t *tx) alone(ctx context.Context, p *plan, seg []sdk.Change, k int32, op o
 // replace moves a row to a key where another one stands: as an upsert does, it
 // takes that one's place.
 func (t *tx) replace(ctx context.Context, p *plan, seg []sdk.Change, k int32) error {
-	x := &t.pipe
+	x := t.pipe
 	x.drop()
 	if err := t.s.run(ctx, "ROLLBACK TO SAVEPOINT change"); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (t *tx) replace(ctx context.Context, p *plan, seg []sdk.Change, k int32) er
 // new one.
 func (t *tx) missing(ctx context.Context, p *plan, seg []sdk.Change, k int32) error {
 	c := &seg[k]
-	x := &t.pipe
+	x := t.pipe
 	one := func(c *sdk.Change, op opText) (int64, error) {
 		r, ok, err := x.one(p, c, k, op)
 		if err != nil || !ok {

@@ -11,7 +11,7 @@ import (
 // match changes or deletes one row that equals the before image, in a table
 // without a key.
 func (t *tx) match(ctx context.Context, p *plan, seg []sdk.Change, k int32) error {
-	c, x := &seg[k], &t.pipe
+	c, x := &seg[k], t.pipe
 	if t.w.cfg.Keyless != target.FullRowMatch {
 		return sdk.Faultf(sdk.CodeRefused, "%s of a row of table %s, which has no key: keyless is %s, which only adds rows", c.Kind, p.table, t.w.cfg.Keyless).
 			Suggest("set keyless: full-row-match, or leave the table out")
@@ -46,7 +46,7 @@ func (t *tx) match(ctx context.Context, p *plan, seg []sdk.Change, k int32) erro
 
 // matched returns the count of rows that were found, one or none.
 func (t *tx) matched(ctx context.Context, p *plan, c *sdk.Change, k int32) (int64, error) {
-	x := &t.pipe
+	x := t.pipe
 	old, err := c.Before.Values(x.before)
 	if err != nil {
 		return 0, err

@@ -26,7 +26,7 @@ func (t *tx) exchanges(ch *sdk.Changes) bool {
 // park gives up the unique values of the rows that get others in the segments that
 // follow, as far as they may be NULL.
 func (t *tx) park(ctx context.Context, segments [][]sdk.Change) error {
-	x := &t.pipe
+	x := t.pipe
 	if err := x.flush(ctx); err != nil {
 		return err
 	}

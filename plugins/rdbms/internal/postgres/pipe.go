@@ -14,10 +14,11 @@ import (
 // pipe gathers statements and sends them together: none of them commits, and all
 // answers are read before anything else is sent.
 type pipe struct {
-	t     *tx
-	b     *pgconn.Batch
-	n     int // statements
-	bytes int
+	t      *tx
+	groups target.Groups
+	b      *pgconn.Batch
+	n      int // statements
+	bytes  int
 
 	base     int // changes in the segments before
 	bad      []sdk.RecordError
@@ -36,8 +37,21 @@ const pipeBytes = 4 << 20
 func (x *pipe) reset(t *tx) {
 	x.t = t
 	x.drop()
-	x.bad, x.base, x.replaced, x.sets = nil, 0, 0, nil
+	x.bad, x.base, x.replaced, x.sets = nil, 0, 0, x.sets[:0]
+	held := 0
+	for _, r := range x.spare {
+		for k := range r.cols[:cap(r.cols)] {
+			held += cap(r.cols[:cap(r.cols)][k].buf)
+		}
+	}
+	if held > spareBytes {
+		x.spare = nil
+	}
 }
+
+// spareBytes is what a session keeps of its buffers from one transaction to the
+// next.
+const spareBytes = 8 << 20
 
 // drop forgets what was not sent.
 func (x *pipe) drop() { x.b, x.n, x.bytes = &pgconn.Batch{}, 0, 0 }

@@ -15,7 +15,7 @@ import (
 // rows. Bounds are compared by PostgreSQL, so a bounded range needs key columns
 // whose order here is that of the source.
 func (t *tx) reconcile(ctx context.Context, p *plan, c *sdk.Change) error {
-	x := &t.pipe
+	x := t.pipe
 	if len(p.key) == 0 || c.Range == nil {
 		return sdk.Faultf(sdk.CodeInternal, "range of table %s without a key or without bounds", p.table)
 	}

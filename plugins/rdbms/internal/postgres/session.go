@@ -18,7 +18,8 @@ type session struct {
 	pid     uint32 // of the backend that answers
 	proxied bool   // something stands between: it named another backend
 	stmts   map[string]string
-	copies  map[string]bool // temporary tables of the session, by name
+	copies  map[string]bool // layouts of the temporary table of the session
+	pipe    pipe            // buffers that serve one transaction after the other
 }
 
 // maxStatements is how many prepared statements a session keeps: minimal row

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/ledger"
-	"github.com/datalink-go/datalink/plugins/rdbms/internal/target"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/failpoint"
 )
@@ -26,11 +25,10 @@ type tx struct {
 	altered bool // plans made inside of it hold only if it commits
 	done    bool
 
-	groups target.Groups
-	pipe   pipe
-	single bool // one change a statement, each behind a savepoint
-	copied bool // the session got a temporary table inside of it
-	parked bool // unique values were given up before the changes were written
+	pipe   *pipe // of the session
+	single bool  // one change a statement, each behind a savepoint
+	copied bool  // the session got a temporary table inside of it
+	parked bool  // unique values were given up before the changes were written
 }
 
 // Begin takes the first lane's session. The others of a transaction that spans
@@ -55,7 +53,7 @@ func (w *Writer) Begin(ctx context.Context, lanes []int32) (sdk.Tx, error) {
 		return nil, sdk.Faultf(sdk.CodeInternal, "transaction in %s before a claim", w.place())
 	}
 	failpoint.Hit("rdbms.begun")
-	return &tx{w: w, l: l, s: s, claim: claim, lanes: slices.Clone(lanes)}, nil
+	return &tx{w: w, l: l, s: s, claim: claim, lanes: slices.Clone(lanes), pipe: &s.pipe}, nil
 }
 
 const begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
