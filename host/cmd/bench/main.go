@@ -22,7 +22,7 @@ func main() {
 	hopbench.Child()
 	o := options{}
 	flag.StringVar(&o.root, "root", ".", "folder of the module")
-	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,large,demo")
+	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,large")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each comparison")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the large transaction")
 	flag.Parse()
@@ -47,6 +47,8 @@ const (
 	hopRows      = 40 * 1024
 	transactions = 60_000
 	rowsOfEach   = 10
+
+	backlogTransactions = 20_000
 )
 
 func (o *options) run(ctx context.Context) error {
@@ -82,6 +84,9 @@ func (o *options) run(ctx context.Context) error {
 		{"mask", func() error { return show(bench.Masks(ctx, b, o.root, dir, o.rounds)) }},
 		{"allocs", func() error { return show(bench.Allocations(ctx, b, file, 200, codecRows)) }},
 		{"demo", func() error { return each(bench.Demo(ctx, b, o.root, filepath.Join(dir, "demo"))) }},
+		{"replica", func() error {
+			return show(bench.Replica(ctx, b, o.root, filepath.Join(dir, "replica"), max(1, o.rounds/2), backlogTransactions))
+		}},
 		{"large", func() error { return each(bench.Large(ctx, b, dir, o.large)) }},
 	} {
 		if o.only != "" && !strings.Contains(","+o.only+",", ","+part.name+",") {
