@@ -109,7 +109,7 @@ func install(dir, localregistry, module string) error {
 		return err
 	}
 	file := filepath.Join(dir, "warm.yaml")
-	s := spec{files: log, tables: "crash.*", mask: true, writers: []writer{{"target", filepath.Join(dir, "warm.db"), ""}}}
+	s := spec{files: log, tables: "crash.*", mask: true, writers: []writer{{name: "target", path: filepath.Join(dir, "warm.db")}}}
 	if err := os.WriteFile(file, s.yaml(), 0o600); err != nil {
 		return err
 	}

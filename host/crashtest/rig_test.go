@@ -30,7 +30,11 @@ func newRig(t *testing.T, s spec) *rig {
 	r.spec.writers = slices.Clone(s.writers)
 	for i := range r.spec.writers {
 		w := &r.spec.writers[i]
-		if w.path == "" {
+		switch {
+		case w.path != "":
+		case w.server != nil:
+			w.path = w.server.database()
+		default:
 			w.path = filepath.Join(dir, w.name+".db")
 		}
 	}

@@ -16,6 +16,7 @@ type spec struct {
 type writer struct {
 	name, path string
 	options    string // more of its configuration, in YAML's flow style
+	server     *server
 }
 
 func (s spec) yaml() []byte {
@@ -30,7 +31,10 @@ func (s spec) yaml() []byte {
 		if options == "" {
 			options = "keyless: append"
 		}
-		fmt.Fprintf(&b, "  - name: %s\n    plugin: rdbms\n    config: {url: %q, %s}\n", w.name, "sqlite://"+w.path, options)
+		fmt.Fprintf(&b, "  - name: %s\n    plugin: rdbms\n    config: {url: %q, %s}\n", w.name, urlOf(w.path), options)
+		if w.server != nil {
+			fmt.Fprintf(&b, "    mappings: [{from: crash.*, to: %q}]\n", w.server.home(w.path)+".{table}")
+		}
 	}
 	return []byte(b.String())
 }

@@ -10,14 +10,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	_ "modernc.org/sqlite" // reads targets without code of the connector
 )
 
-// open opens a target for a look; the connection is closed with the test or by
-// the caller.
+// open opens a target, a SQLite file or the url of a database, for a look; the
+// connection is closed with the test or by the caller.
 func open(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(20000)")
+	driver, source := "sqlite", "file:"+path+"?_pragma=busy_timeout(20000)"
+	if isURL(path) {
+		driver, source = dsn(path)
+	}
+	db, err := sql.Open(driver, source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +46,15 @@ func (e expected) missing(t *testing.T, path string) string {
 func rowsOf(t *testing.T, path string, columns map[string][]string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); err != nil && !isURL(path) {
 		return out
 	}
 	db := open(t, path)
 	defer db.Close()
-	for _, name := range rowsAsText(t, db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'datalink\\_%' ESCAPE '\\'") {
+	for _, name := range tablesOf(t, db, path) {
+		if strings.HasPrefix(name, "datalink_") {
+			continue
+		}
 		list := []string{"*"}
 		if c := columns[name]; c != nil {
 			list = list[:0]
@@ -54,7 +62,7 @@ func rowsOf(t *testing.T, path string, columns map[string][]string) map[string][
 				list = append(list, quote(n))
 			}
 		}
-		out[name] = rowsAsText(t, db, "SELECT "+strings.Join(list, ", ")+" FROM "+quote(name))
+		out[name] = rowsAsText(t, db, "SELECT "+strings.Join(list, ", ")+" FROM "+within(path, name))
 		slices.Sort(out[name])
 	}
 	return out
@@ -74,6 +82,7 @@ func rowsAsText(t *testing.T, db *sql.DB, query string, args ...any) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, inBytes := db.Driver().(*mysql.MySQLDriver) // which gives all text as bytes
 	out := []string{}
 	vals, ptrs := make([]any, len(cols)), make([]any, len(cols))
 	for i := range vals {
@@ -85,6 +94,9 @@ func rowsAsText(t *testing.T, db *sql.DB, query string, args ...any) []string {
 		}
 		text := make([]string, len(vals))
 		for i, v := range vals {
+			if b, ok := v.([]byte); ok && inBytes {
+				v = string(b)
+			}
 			text[i] = show(v)
 		}
 		out = append(out, strings.Join(text, "|"))
@@ -163,29 +175,30 @@ type progress struct {
 func progressOf(t *testing.T, path string) map[string]progress {
 	t.Helper()
 	out := map[string]progress{}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); err != nil && !isURL(path) {
 		return out
 	}
 	db := open(t, path)
 	defer db.Close()
-	if len(rowsAsText(t, db, "SELECT 1 FROM sqlite_schema WHERE name = 'datalink_progress'")) == 0 {
+	if !slices.Contains(tablesOf(t, db, path), "datalink_progress") {
 		return out
 	}
-	rows, err := db.Query("SELECT task || '/' || writer || '/' || lane, execution_id, claim_no, batch_no, position FROM datalink_progress WHERE lane >= 0")
+	rows, err := db.Query("SELECT task, writer, lane, execution_id, claim_no, batch_no, position FROM datalink_progress WHERE lane >= 0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var lane, position string
+		var task, writer, lane string
+		var position sql.NullString
 		var p progress
-		if err := rows.Scan(&lane, &p.execution, &p.claim, &p.batch, &position); err != nil {
+		if err := rows.Scan(&task, &writer, &lane, &p.execution, &p.claim, &p.batch, &position); err != nil {
 			t.Fatal(err)
 		}
-		if position != "" {
-			p.place(t, position)
+		if position.String != "" {
+			p.place(t, position.String)
 		}
-		out[lane] = p
+		out[task+"/"+writer+"/"+lane] = p
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
