@@ -24,12 +24,8 @@ type Cascade struct {
 // MySQL 9 logs them unless innodb_native_foreign_keys is on. Keys of tables that
 // are not wanted are left out.
 func Silent(ctx context.Context, c Conn, want func(database, table string) bool) ([]Cascade, error) {
-	native, err := c.Query(ctx, "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'")
-	if err != nil {
+	if logs, err := LogsCascades(ctx, c); err != nil || logs {
 		return nil, err
-	}
-	if len(native.Rows) == 1 && strings.EqualFold(native.Rows[0].Text(1), "OFF") {
-		return nil, nil
 	}
 	res, err := c.Query(ctx, `SELECT r.CONSTRAINT_SCHEMA, r.TABLE_NAME, r.CONSTRAINT_NAME, r.UNIQUE_CONSTRAINT_SCHEMA, r.REFERENCED_TABLE_NAME, r.DELETE_RULE, r.UPDATE_RULE, k.COLUMN_NAME, k.REFERENCED_COLUMN_NAME
 FROM information_schema.REFERENTIAL_CONSTRAINTS r
@@ -45,7 +41,7 @@ ORDER BY 1, 2, 3, k.ORDINAL_POSITION`)
 			Child: schema.Name{Database: row.Text(0), Table: row.Text(1)}, Parent: schema.Name{Database: row.Text(3), Table: row.Text(4)},
 			OnDelete: row.Text(5), OnUpdate: row.Text(6),
 		}
-		if !want(f.Child.Database, f.Child.Table) || !acts(f.OnDelete) && !acts(f.OnUpdate) {
+		if !want(f.Child.Database, f.Child.Table) || !Acts(f.OnDelete) && !Acts(f.OnUpdate) {
 			continue
 		}
 		if n := len(out); n == 0 || out[n-1].Name != f.Name || out[n-1].Child != f.Child {
@@ -57,7 +53,16 @@ ORDER BY 1, 2, 3, k.ORDINAL_POSITION`)
 	return out, nil
 }
 
-// acts reports whether a rule makes the engine change rows.
-func acts(rule string) bool {
+// Acts reports whether a rule makes the engine change rows.
+func Acts(rule string) bool {
 	return slices.Contains([]string{"CASCADE", "SET NULL", "SET DEFAULT"}, strings.ToUpper(rule))
+}
+
+// LogsCascades reports whether the log holds what foreign keys do.
+func LogsCascades(ctx context.Context, c Conn) (bool, error) {
+	native, err := c.Query(ctx, "SHOW GLOBAL VARIABLES LIKE 'innodb_native_foreign_keys'")
+	if err != nil {
+		return false, err
+	}
+	return len(native.Rows) == 1 && strings.EqualFold(native.Rows[0].Text(1), "OFF"), nil
 }

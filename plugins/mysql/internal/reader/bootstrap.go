@@ -179,6 +179,9 @@ func (r *Reader) changed(c *schema.Change) error {
 	if r.live == nil || !r.wants(c.Table.Database, c.Table.Table) {
 		return nil
 	}
+	if err := r.newCascade(c); err != nil {
+		return err
+	}
 	here := r.spotHere()
 	if d := r.doubts[c.Table]; d != nil && d.want != nil && here.holds(&d.at) {
 		if err := r.compareLayout(c.Table, c.Before, d); err != nil {

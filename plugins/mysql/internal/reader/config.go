@@ -25,6 +25,7 @@ type Config struct {
 	Start          string           `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:… or time:RFC 3339" default:"earliest"`
 	Snapshot       snapshot.Options `config:"snapshot" doc:"the rows that tables have at the start"`
 	DDL            string           `config:"ddl" doc:"schema changes: pass them on, leave them out, or stop at the first" enum:"apply|ignore|stop" default:"apply"`
+	Cascades       string           `config:"cascades" doc:"foreign keys whose actions the log does not hold (MariaDB, MySQL before 9.6): stop, or rely on the target to have the same keys" enum:"stop|accept" default:"stop"`
 	IgnoreOrigins  sdk.Strings      `config:"ignoreOrigins" doc:"DataLink tasks, by name, uid or name=uid, whose writes to this server are not read; * = all: for a task in the opposite direction" default:"[]"`
 	OnlineChanges  string           `config:"onlineChanges" doc:"tables that gh-ost and pt-online-schema-change make beside one that is read: leave them out and see the swap as a schema change, or take them as tables like others" enum:"recognize|off" default:"recognize"`
 	OnUnknownTable string           `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`

@@ -32,6 +32,9 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 	if err != nil {
 		return r.fault(refusal(c, &spot{}, err))
 	}
+	if err := r.refuseCascades(ctx, c); err != nil {
+		return r.fault(err)
+	}
 	l.points = l.points[:0]
 	var all []sdk.Position
 	l.step = 0

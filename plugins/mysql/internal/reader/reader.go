@@ -50,6 +50,7 @@ type Reader struct {
 	online   map[schema.Name]*online
 	origins  origins
 	known    bool          // the state had layouts
+	unlogged bool          // a foreign key that acts is to be refused
 	first    bool          // no position was given to Open and none was told yet
 	unsaved  []schema.Name // layouts that the state does not have yet
 	doubts   map[schema.Name]*doubt
@@ -95,7 +96,11 @@ func New(env sdk.Env, cfg Config) (*Reader, error) {
 // Check finds the files and looks at the head of each.
 func (r *Reader) Check(ctx context.Context) ([]sdk.Finding, error) {
 	if r.live != nil {
-		return r.checkLive(ctx)
+		found, err := r.checkLive(ctx)
+		if err != nil {
+			return found, err
+		}
+		return r.checkCascades(ctx, found)
 	}
 	files, err := binlog.Find(r.cfg.Files)
 	if err != nil {
