@@ -38,6 +38,8 @@ type stream struct {
 	gtid    string
 	blocks  int
 	scan    *binlog.Scanner
+
+	committed func() // after each transaction
 }
 
 func (s *stream) Dial(ctx context.Context) (*server.Conn, error) { return dialTest(ctx, s.srv) }
@@ -290,6 +292,9 @@ func (s *stream) commit(end int64) error {
 		s.here.GTID = ""
 	}
 	s.inTx = false
+	if s.committed != nil {
+		s.committed()
+	}
 	if s.dirty {
 		s.dirty = false
 		if err := s.out.EndTx(true, nil, s.Position(0)); err != nil {
