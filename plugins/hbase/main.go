@@ -10,7 +10,8 @@ var version = "0.1.0"
 
 func plugin() sdk.Plugin {
 	return sdk.Plugin{
-		Name: "hbase", Version: version, Summary: "writes to HBase, cells dated by the versions of their changes",
+		Name: "hbase", Version: version, Summary: "reads tables of HBase and their changes; writes to HBase, cells dated by the versions of their changes",
+		Reader: sdk.ReaderOf(openReader),
 		Writer: sdk.WriterOf(openWriter),
 	}
 }

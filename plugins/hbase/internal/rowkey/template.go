@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/datalink-go/datalink/plugins/hbase/internal/value"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
@@ -371,4 +372,19 @@ func (x *Part) value(c *batch.Column) (batch.Value, error) {
 		return batch.Value{}, err
 	}
 	return v[0], nil
+}
+
+// Put gives the part to a builder as the value of its column; false: it is none.
+func (x *Part) Put(b *batch.Builder, c *batch.Column) bool {
+	switch {
+	case x.Text:
+		return value.PutText(b, c, string(x.Data))
+	case c.Type == batch.Float32 || c.Type == batch.Float64:
+		b.PutFloat(math.Float64frombits(x.Bits))
+	case c.Type == batch.Uint64:
+		b.PutUint(x.Bits)
+	default:
+		b.PutInt(int64(x.Bits))
+	}
+	return true
 }

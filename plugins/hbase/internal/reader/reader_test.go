@@ -1,0 +1,218 @@
+package reader_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/datalink-go/datalink/examples/stack"
+	"github.com/datalink-go/datalink/plugins/hbase/internal/reader"
+	"github.com/datalink-go/datalink/plugins/hbase/internal/rpc"
+	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// follower applies what a reader gives to a table in memory.
+type follower struct {
+	t       *testing.T
+	r       *reader.Reader
+	rows    map[string]string
+	kinds   map[batch.Kind]int
+	points  []sdk.Point
+	state   map[string]batch.StateItem
+	deletes int
+}
+
+func (f *follower) open(zk string) {
+	c, err := rpc.Dial(rpc.Config{ZooKeeper: zk})
+	must(f.t, err)
+	f.r, err = reader.New(reader.Config{
+		Tables: map[string]reader.Table{"src": {
+			Name: "shop.src", RowKey: "{id:text}", Key: []reader.Column{{Name: "id", Type: "int32"}},
+			Columns: []reader.Column{{Name: "a", Cell: "d:a"}, {Name: "n", Type: "int64"}},
+		}},
+		ZooKeeper: zk, Task: "follow-it", Serial: true,
+	}, c)
+	must(f.t, err)
+	var state []batch.StateItem
+	for _, s := range f.state {
+		state = append(state, s)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	must(f.t, f.r.Open(ctx, sdk.Execution{Task: "follow-it", TaskUID: "u1"}, f.points, state))
+}
+
+// step takes one block and, if it is to be durable, says so.
+func (f *follower) step(wait time.Duration, durable bool) bool {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	b := batch.NewBuilder(batch.Limits{})
+	if err := f.r.Next(ctx, b); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		f.t.Fatal(err)
+	}
+	if b.Empty() {
+		return false
+	}
+	data, err := b.Finish()
+	must(f.t, err)
+	var blk batch.Block
+	must(f.t, blk.Decode(bytes.Clone(data), batch.NewRegistry(), batch.Limits{}))
+	for i := range blk.Len() {
+		var ev batch.Event
+		must(f.t, blk.Event(i, &ev))
+		f.kinds[ev.Kind]++
+		if ev.Kind == batch.State {
+			s, err := ev.StateItem()
+			must(f.t, err)
+			f.state[s.Key] = *s
+			continue
+		}
+		im := ev.After
+		if ev.Kind == batch.Delete {
+			im = ev.Before
+		}
+		v, err := im.Values(nil)
+		must(f.t, err)
+		id := fmt.Sprint(v[0].Int64())
+		if ev.Kind == batch.Delete {
+			delete(f.rows, id)
+			continue
+		}
+		f.rows[id] = fmt.Sprintf("%s/%s", v[1].Bytes(), v[2].State)
+		if v[2].Has() {
+			f.rows[id] = fmt.Sprintf("%s/%d", v[1].Bytes(), v[2].Int64())
+		}
+	}
+	if durable {
+		p := sdk.Position{Format: "hbase-stream", Version: 1, Source: bytes.Clone(blk.Txs[len(blk.Txs)-1].End)}
+		_, p.Version = f.r.PositionFormat()
+		f.points = []sdk.Point{{Position: p}}
+		must(f.t, f.r.Durable(context.Background(), p))
+	}
+	return true
+}
+
+func table(t testing.TB, c *rpc.Client) map[string]string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out := map[string]string{}
+	x := c.Scanner(rpc.Scan{Table: "src"})
+	for {
+		rows, err := x.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		must(t, err)
+		for _, r := range rows {
+			a, n := "", "null"
+			for _, c := range r {
+				switch string(c.Qualifier) {
+				case "a":
+					a = string(c.Value)
+				case "n":
+					n = string(c.Value)
+				}
+			}
+			out[string(r[0].Row)] = a + "/" + n
+		}
+	}
+}
+
+func (f *follower) until(c *rpc.Client, what string) {
+	f.t.Helper()
+	end := time.Now().Add(40 * time.Second)
+	var want map[string]string
+	for time.Now().Before(end) {
+		f.step(300*time.Millisecond, true)
+		if want = table(f.t, c); maps.Equal(f.rows, want) {
+			return
+		}
+	}
+	f.t.Fatalf("%s (-source +follower):\n%s", what, cmp.Diff(want, f.rows))
+}
+
+func TestScanAndChanges(t *testing.T) {
+	s := stack.Start(t, "hbase")
+	zk := s.Facts["zookeeper"]
+	c, err := rpc.Dial(rpc.Config{ZooKeeper: zk})
+	must(t, err)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	must(t, c.Create(ctx, &rpc.Table{Name: "src", Families: []rpc.Family{{Name: "d", Values: map[string]string{}}}}, []byte("3")))
+	write := func(f func(m *rpc.Mutation), ids ...int) {
+		t.Helper()
+		var muts []rpc.Mutation
+		for _, i := range ids {
+			m := rpc.NewMutation(fmt.Append(nil, i), nil)
+			f(&m)
+			muts = append(muts, m)
+		}
+		errs, err := c.Batch(ctx, "src", muts)
+		must(t, errors.Join(append(errs, err)...))
+	}
+	d := []byte("d")
+	put := func(q, v string) func(m *rpc.Mutation) {
+		return func(m *rpc.Mutation) { m.Put(d, []byte(q), rpc.LatestTimestamp, []byte(v)) }
+	}
+	var ids []int
+	for i := range 500 {
+		ids = append(ids, i)
+	}
+	write(put("a", "first"), ids...)
+	f := &follower{t: t, rows: map[string]string{}, kinds: map[batch.Kind]int{}, state: map[string]batch.StateItem{}}
+	f.open(zk)
+	write(put("n", "1"), ids[:50]...) // while the scan is still to come
+	f.step(time.Minute, true)
+	write(func(m *rpc.Mutation) { m.Delete(d, nil, rpc.LatestTimestamp, rpc.TypeDeleteFamily) }, 3, 7, 400)
+	f.until(c, "scan and what changed meanwhile")
+	if f.kinds[batch.Read] < 490 {
+		t.Errorf("%d rows of the scan, kinds %v", f.kinds[batch.Read], f.kinds)
+	}
+	write(put("a", "second"), ids[100:200]...)
+	write(func(m *rpc.Mutation) { m.Delete(d, []byte("n"), rpc.LatestTimestamp, rpc.TypeDeleteColumn) }, 10, 11)
+	write(put("n", "-5"), 1000, 1001)
+	f.until(c, "changes")
+
+	// What is handed over and not durable when the reader dies comes again.
+	write(put("a", "third"), ids[200:260]...)
+	for n := 0; n < 50 && !f.step(300*time.Millisecond, false); n++ {
+		_ = n
+	}
+	must(t, f.r.Close(ctx))
+	write(put("a", "while away"), 1, 2)
+	f.rows = table(t, c)
+	for _, i := range append(ids[200:260], 1, 2) {
+		f.rows[fmt.Sprint(i)] = "lost"
+	}
+	f.open(zk)
+	f.until(c, "after the reader died")
+
+	// The server dies, and comes again with what it had not shipped.
+	write(put("a", "fourth"), ids[300:360]...)
+	s.Kill()
+	s.Restart()
+	write(put("a", "fifth"), ids[360:380]...)
+	f.until(c, "after the server died")
+	must(t, f.r.Release(ctx, "u1"))
+	if peers, err := c.Peers(ctx); err != nil || len(peers) != 0 {
+		t.Errorf("peers %v, %v", peers, err)
+	}
+	must(t, f.r.Close(ctx))
+}
