@@ -17,6 +17,7 @@ LIB=$STACK/hbase-$VERSION/lib
 # SIGTERM ends the ZooKeeper first and then waits for it; acknowledged rows are in
 # the log files, so SIGKILL loses none.
 STOP_SIGNAL=KILL
+START_SECONDS=240
 OWN_OPTIONS=1 # options of start are not the process's
 
 is_installed() { [ -e "$STACK/hbase-$VERSION/.complete" ] && find_java; }

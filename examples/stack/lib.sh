@@ -132,6 +132,8 @@ start_locked() {
 		return
 	fi
 	[ "$PORT" != 0 ] || PORT=$(free_port)
+	local n=0 # a process that was just killed may not be gone altogether
+	until port_is_free "$PORT" || [ $((n += 1)) -gt 50 ]; do sleep 0.2; done
 	port_is_free "$PORT" || die "port $PORT of 127.0.0.1 is in use; choose another with --port, or --port 0"
 	SOCKET=$DIR/sock
 	# A socket's path has 107 bytes at most.
@@ -153,7 +155,7 @@ start_locked() {
 	printf '%s %s %s %s\n' "$PID" "$(start_time "$PID")" "$PORT" "$SOCKET" >"$DIR/pid" ||
 		die "the server ended at once; see $DIR/server.log"
 	local _
-	for _ in $(seq 600); do
+	for _ in $(seq "${START_SECONDS:-60}0"); do
 		load_pid || { tail -20 "$DIR/server.log" >&2; rm -f "$DIR/pid"; die "the server ended while starting; see $DIR/server.log"; }
 		client_command
 		if answers >/dev/null 2>&1; then
@@ -163,7 +165,7 @@ start_locked() {
 		sleep 0.1
 	done
 	stop_locked
-	die "no answer within 60 s; see $DIR/server.log"
+	die "no answer within ${START_SECONDS:-60} s; see $DIR/server.log"
 }
 
 stop_locked() {

@@ -28,13 +28,12 @@ func must(t testing.TB, err error) {
 
 // follower applies what a reader gives to a table in memory.
 type follower struct {
-	t       *testing.T
-	r       *reader.Reader
-	rows    map[string]string
-	kinds   map[batch.Kind]int
-	points  []sdk.Point
-	state   map[string]batch.StateItem
-	deletes int
+	t      *testing.T
+	r      *reader.Reader
+	rows   map[string]string
+	kinds  map[batch.Kind]int
+	points []sdk.Point
+	state  map[string]batch.StateItem
 }
 
 func (f *follower) open(zk string) {
@@ -136,7 +135,7 @@ func table(t testing.TB, c *rpc.Client) map[string]string {
 
 func (f *follower) until(c *rpc.Client, what string) {
 	f.t.Helper()
-	end := time.Now().Add(40 * time.Second)
+	end := time.Now().Add(100 * time.Second)
 	var want map[string]string
 	for time.Now().Before(end) {
 		f.step(300*time.Millisecond, true)
@@ -148,7 +147,7 @@ func (f *follower) until(c *rpc.Client, what string) {
 }
 
 func TestScanAndChanges(t *testing.T) {
-	s := stack.Start(t, "hbase")
+	s := stack.Start(t, "hbase", "replication.sleep.before.failover=500")
 	zk := s.Facts["zookeeper"]
 	c, err := rpc.Dial(rpc.Config{ZooKeeper: zk})
 	must(t, err)
@@ -193,7 +192,6 @@ func TestScanAndChanges(t *testing.T) {
 	// What is handed over and not durable when the reader dies comes again.
 	write(put("a", "third"), ids[200:260]...)
 	for n := 0; n < 50 && !f.step(300*time.Millisecond, false); n++ {
-		_ = n
 	}
 	must(t, f.r.Close(ctx))
 	write(put("a", "while away"), 1, 2)
