@@ -39,9 +39,9 @@ func (r *Reader) streamFault(pg *pgconn.PgError) error {
 	switch {
 	case pg.Code == "58P01" || pg.Code == "55000":
 		return sdk.Faultf(sdk.CodePositionPurged, "slot %s cannot go on at %s: %s", r.slot, at, pg.Message).
-			Suggest("the server has removed log that the slot needed: release the task, which drops the slot, and start it over with a snapshot; raise max_slot_wal_keep_size")
+			Suggest("the server has removed log that the slot needed: delete the task with --release, which drops the slot, and start it over with a snapshot; raise max_slot_wal_keep_size")
 	case pg.Code == "42704":
-		return sdk.Faultf(sdk.CodePositionPurged, "after %s: %s", at, pg.Message).Suggest("slot or publication were dropped: release the task and start it over with a snapshot")
+		return sdk.Faultf(sdk.CodePositionPurged, "after %s: %s", at, pg.Message).Suggest("slot or publication were dropped: delete the task with --release and start it over with a snapshot")
 	}
 	return r.srv.Fault("read the log of slot "+r.slot+" after "+at.String(), pg)
 }

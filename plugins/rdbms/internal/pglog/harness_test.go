@@ -24,7 +24,11 @@ const testUID = "0192f000-0000-7000-8000-000000000001"
 
 func server(t testing.TB, options ...string) *stack.Server {
 	t.Helper()
-	return stack.Start(t, "postgres", append([]string{"-c", "wal_level=logical", "-c", "logical_decoding_work_mem=64kB", "-c", "max_wal_senders=20", "-c", "max_replication_slots=20"}, options...)...)
+	return stack.Start(t, "postgres", append(serverOptions(), options...)...)
+}
+
+func serverOptions() []string {
+	return []string{"-c", "wal_level=logical", "-c", "logical_decoding_work_mem=64kB", "-c", "max_wal_senders=20", "-c", "max_replication_slots=20"}
 }
 
 func url(s *stack.Server) string {
@@ -63,6 +67,7 @@ type session struct {
 	r   *Reader
 	reg *batch.Registry
 	out *batch.Builder
+	at  int // place among the points of Open
 }
 
 func (tg *target) open(cfg Config) (*session, error) {
@@ -155,7 +160,7 @@ func (s *session) apply(data []byte) error {
 		upto := uint64(0)
 		held := false
 		for _, c := range tx.Covers {
-			if c.Point == 0 {
+			if c.Point == s.at {
 				held, upto = c.Upto == 0, c.Upto
 			}
 		}

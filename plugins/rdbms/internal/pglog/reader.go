@@ -138,7 +138,7 @@ func (r *Reader) restore(it *batch.StateItem) error {
 		err = json.Unmarshal(it.Value, &t)
 	}
 	if err != nil {
-		return sdk.Faultf(sdk.CodeInvalidPosition, "reader state %q: %v", it.Key, err).Suggest("release the task, so that it starts over")
+		return sdk.Faultf(sdk.CodeInvalidPosition, "reader state %q: %v", it.Key, err).Suggest("delete the task with --release, so that it starts over")
 	}
 	t.version = it.Version
 	r.items[uint32(oid)] = &t

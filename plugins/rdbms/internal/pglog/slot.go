@@ -126,9 +126,13 @@ func (r *Reader) prepare(ctx context.Context) error {
 				r.snap.tables = append(r.snap.tables, t)
 			}
 		}
-	} else {
+	} else if fresh {
+		// A writer without progress gets what the slot still has.
 		for i := range r.points {
 			r.points[i].zero = false
+		}
+		if at := max(r.start.at, slot.confirmed); at < r.here.lsn {
+			r.here.lsn, r.here.step = at, 0
 		}
 	}
 	if r.here.lsn == r.snap.at {
@@ -229,20 +233,20 @@ func (r *Reader) usable(s *slotInfo) error {
 		return sdk.Faultf(sdk.CodeInvalidConfig, "slot %s is a %s slot of plugin %q in database %q, expected a logical one of pgoutput in %s", r.slot, s.kind, s.plugin, s.database, r.srv.Database()).Suggest("choose another name in slot")
 	case s.status == "lost":
 		return sdk.Faultf(sdk.CodePositionPurged, "slot %s was invalidated: the server has removed log that it needed, since it kept more than max_slot_wal_keep_size", r.slot).
-			Suggest("release the task, which drops the slot, and start it over with a snapshot; raise max_slot_wal_keep_size")
+			Suggest("delete the task with --release, which drops the slot, and start it over with a snapshot; raise max_slot_wal_keep_size")
 	}
 	return nil
 }
 
 func (r *Reader) purged(at lsn, why string) error {
-	return sdk.Faultf(sdk.CodePositionPurged, "the log from %s is not to be had any more: %s", at, why).Suggest("release the task and start it over with a snapshot")
+	return sdk.Faultf(sdk.CodePositionPurged, "the log from %s is not to be had any more: %s", at, why).Suggest("delete the task with --release and start it over with a snapshot")
 }
 
 // served says why the server cannot go on at a place.
 func (r *Reader) served(ctx context.Context, p *point, slot *slotInfo, end lsn) error {
 	if p.system != 0 && p.system != r.here.system {
 		return sdk.Faultf(sdk.CodePositionUnknown, "position %s is of system %d, %s is system %d: another server, or one that was made anew", p.lsn, p.system, r.srv.Name(), r.here.system).
-			Suggest("point url at the server the task was reading, or release the task and start it over with a snapshot")
+			Suggest("point url at the server the task was reading, or delete the task with --release and start it over with a snapshot")
 	}
 	if p.timeline > r.here.timeline && p.system != 0 {
 		return sdk.Faultf(sdk.CodePositionUnknown, "position %s is on timeline %d, %s is on timeline %d: it is an old primary, or was restored to an earlier state", p.lsn, p.timeline, r.srv.Name(), r.here.timeline).
@@ -255,11 +259,11 @@ func (r *Reader) served(ctx context.Context, p *point, slot *slotInfo, end lsn) 
 	}
 	if p.lsn > end {
 		return sdk.Faultf(sdk.CodePositionUnknown, "position %s lies behind the end of the server's log at %s: the server was put back to an earlier state", p.lsn, end).
-			Suggest("release the task and start it over with a snapshot: the target holds changes that the source has lost")
+			Suggest("delete the task with --release and start it over with a snapshot: the target holds changes that the source has lost")
 	}
 	if slot == nil {
 		return sdk.Faultf(sdk.CodePositionPurged, "slot %s is not there: it was dropped, or %s was promoted from a standby, which has no logical slots; the log from %s is not kept", r.slot, r.srv.Name(), p.lsn).
-			Suggest("release the task and start it over with a snapshot")
+			Suggest("delete the task with --release and start it over with a snapshot")
 	}
 	if err := r.usable(slot); err != nil {
 		return err
@@ -292,7 +296,7 @@ func (r *Reader) failedOver(ctx context.Context, p *point) error {
 		}
 		if p.lsn > at {
 			return sdk.Faultf(sdk.CodePositionUnknown, "position %s on timeline %d lies behind %s, where %s left that timeline in a failover: it lacks changes that the target has", p.lsn, p.timeline, at, r.srv.Name()).
-				Suggest("release the task and start it over with a snapshot")
+				Suggest("delete the task with --release and start it over with a snapshot")
 		}
 	}
 	return nil

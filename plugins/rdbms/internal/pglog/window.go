@@ -336,7 +336,7 @@ func (r *Reader) truncated(out *batch.Builder, rel *relation, index uint64) (don
 		}
 		r.begin1(out)
 		if at == index*slots+maxBefore {
-			return true, sdk.Faultf(sdk.CodeUnsupportedEvent, "%s: truncation of %s while its snapshot was interrupted too often", r.tx.id, rel.name).Suggest("release the task and start it over")
+			return true, sdk.Faultf(sdk.CodeUnsupportedEvent, "%s: truncation of %s while its snapshot was interrupted too often", r.tx.id, rel.name).Suggest("delete the task with --release and start it over")
 		}
 		out.SetOrdinal(at)
 		if err := out.KeyRange(rel.schema, &batch.KeyRange{Lo: w.lo, Hi: w.hi, Low: pos, High: pos}); err != nil {
@@ -406,5 +406,5 @@ func (r *Reader) closeWindows() {
 }
 
 func badState(it *tableItem, err error) error {
-	return sdk.Faultf(sdk.CodeInvalidPosition, "reader state of table %s.%s: %v", it.Namespace, it.Table, err).Suggest("release the task, so that it starts over")
+	return sdk.Faultf(sdk.CodeInvalidPosition, "reader state of table %s.%s: %v", it.Namespace, it.Table, err).Suggest("delete the task with --release, so that it starts over")
 }
