@@ -170,6 +170,9 @@ func (r *Reader) leave(out *batch.Builder) error {
 	}
 	t.active = false
 	r.here.lsn, r.here.step = t.end, 0
+	if t.begun {
+		r.handed.fresh = append(r.handed.fresh, t.xid)
+	}
 	if r.tx.replay != nil {
 		r.tx.replay.spill.close()
 		r.tx.replay = nil

@@ -230,3 +230,65 @@ func TestSeveralWriters(t *testing.T) {
 	a.equal(srv, "public.a", "public.b")
 	b.equal(srv, "public.a", "public.b")
 }
+
+// TestSingle reads ranges and keys beside the stream.
+func TestSingle(t *testing.T) {
+	srv := server(t)
+	sqlText(srv, "CREATE TABLE a (id int, k text, v text, PRIMARY KEY (k, id)); INSERT INTO a SELECT i, 'k' || i % 7, 'v' || i FROM generate_series(1, 100) i")
+	tg := newTarget(t)
+	s := tg.mustOpen(Config{URL: url(srv), Tables: []string{"public.a"}})
+	defer s.close()
+	s.caughtUp(srv)
+	sqlText(srv, "UPDATE a SET v = 'new' WHERE id = 7")
+	s.caughtUp(srv)
+	schema := tg.tables["public.a"].schema
+	ctx := context.Background()
+	collect := func(out *batch.Builder) (keys [][]byte, news int) {
+		data, err := out.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var blk batch.Block
+		if err := blk.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range blk.Len() {
+			var e batch.Event
+			if err := blk.Event(i, &e); err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, append([]byte(nil), e.Key...))
+			if vals, _ := e.After.Values(nil); string(vals[2].Bytes()) == "new" {
+				news++
+			}
+		}
+		return keys, news
+	}
+	var all [][]byte
+	news := 0
+	q := sdk.Range{Schema: schema, Rows: 30}
+	for q.Schema != nil {
+		out := batch.NewBuilder(batch.Limits{})
+		placed, err := s.r.ReadRange(ctx, q, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := s.r.ComparePositions(placed.Low, placed.High); err != nil || o == sdk.After {
+			t.Errorf("placed from %s to %s: %s, %v", placed.Low.Source, placed.High.Source, o, err)
+		}
+		k, n := collect(out)
+		all, news, q = append(all, k...), news+n, placed.Rest
+	}
+	if len(all) != 100 || news != 1 {
+		t.Errorf("got %d rows, %d of them new, want 100 and 1", len(all), news)
+	}
+	out := batch.NewBuilder(batch.Limits{})
+	gone := append([]byte(nil), all[0]...)
+	gone[1] = 'z'
+	if _, err := s.r.ReadKeys(ctx, schema, [][]byte{all[3], gone, all[90]}, out); err != nil {
+		t.Fatal(err)
+	}
+	if k, _ := collect(out); len(k) != 2 {
+		t.Errorf("got %d rows for two keys that are there and one that is not", len(k))
+	}
+}

@@ -57,9 +57,10 @@ type Reader struct {
 	windows map[uint32]*window
 	win     struct{ until lsn }
 
-	now   *slab
-	next  int
-	watch *watch
+	handed handed
+	now    *slab
+	next   int
+	watch  *watch
 
 	mu   sync.Mutex // guards pump and low against Durable and Close
 	pump *pump
@@ -165,6 +166,7 @@ func (r *Reader) Next(ctx context.Context, out *batch.Builder) error {
 	if err := r.pause(out); err != nil {
 		return err
 	}
+	r.handed.publish(r.here)
 	if r.ended != nil {
 		return r.ended
 	}
