@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -10,14 +11,17 @@ import (
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/myscan"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/pglog"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/pgscan"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/poll"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/scan"
 	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
+	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
 // ReaderConfig are the options of the reader.
 type ReaderConfig struct {
 	URL         sdk.Secret             `config:"url" required:"true" doc:"source: postgres://user:password@host:port/database, mysql://…, mariadb://…, sqlite:///absolute/path or sqlite://relative/path"`
-	Mode        string                 `config:"mode" enum:"stream|snapshot" default:"stream" doc:"stream: the log of PostgreSQL; snapshot: each table once, then the end"`
+	Mode        string                 `config:"mode" enum:"stream|snapshot|poll" default:"stream" doc:"stream: the log of PostgreSQL; snapshot: each table once, then the end; poll: what is new by a column that grows"`
 	Tables      sdk.Strings            `config:"tables" default:"[]" doc:"tables to read, as patterns of schema.table; ! excludes; left out = all but the server's own"`
 	Start       string                 `config:"start" default:"snapshot" doc:"stream: where to begin when there is no progress: snapshot, latest or position:0/16B3748"`
 	Slot        string                 `config:"slot" doc:"stream: replication slot; left out = datalink_ and the task's uid"`
@@ -30,8 +34,13 @@ type ReaderConfig struct {
 	Parallel    int                    `config:"parallel" default:"2" min:"1" max:"32" doc:"connections of a snapshot; SQLite has one"`
 	ChunkRows   int                    `config:"chunkRows" default:"4096" min:"1" max:"32768" doc:"rows of a chunk of a snapshot"`
 	ChunkBytes  sdk.ByteSize           `config:"chunkBytes" default:"4MiB" doc:"bytes of a chunk of a snapshot, about"`
-	Where       map[string]string      `config:"where" doc:"snapshot: SQL condition on the rows, by schema.table"`
-	Columns     map[string]sdk.Strings `config:"columns" doc:"snapshot: columns to read, by schema.table; the key is always read"`
+	PollColumn  string                 `config:"pollColumn" doc:"poll: time of change or growing number, in all tables"`
+	PollColumns map[string]string      `config:"pollColumns" doc:"poll: that column by schema.table, where it is another one"`
+	Interval    time.Duration          `config:"interval" default:"1s" min:"1ms" max:"24h" doc:"poll: pause between two looks while nothing comes"`
+	Overlap     time.Duration          `config:"overlap" default:"30s" min:"0s" max:"24h" doc:"poll: how far back rows are read again, by a column of times"`
+	OverlapRows int64                  `config:"overlapRows" default:"1000" min:"0" max:"100000" doc:"poll: the same by a column of numbers: from the last number less so many"`
+	Where       map[string]string      `config:"where" doc:"snapshot, poll: SQL condition on the rows, by schema.table"`
+	Columns     map[string]sdk.Strings `config:"columns" doc:"snapshot, poll: columns to read, by schema.table; the key is always read"`
 }
 
 // Validate checks what concerns more than one option.
@@ -43,10 +52,13 @@ func (c *ReaderConfig) Validate() []sdk.Problem {
 			p = append(p, sdk.Problem{Path: "mode", Found: "stream", Expected: "snapshot", Message: "the log of " + nameOf(scheme) + " is not read by this plugin; the plugin mysql reads that of MySQL and MariaDB"})
 		}
 		if len(c.Where)+len(c.Columns) > 0 {
-			p = append(p, sdk.Problem{Path: "where", Message: "the log has all rows and columns: where and columns are for mode snapshot; filter in the mappings of the writer"})
+			p = append(p, sdk.Problem{Path: "where", Message: "the log has all rows and columns: where and columns are for modes snapshot and poll; filter in the mappings of the writer"})
 		}
 		pc := c.stream()
 		p = append(p, pc.Validate()...)
+	}
+	if c.Mode == "poll" && c.PollColumn == "" && len(c.PollColumns) == 0 {
+		p = append(p, sdk.Problem{Path: "pollColumn", Expected: "a column", Message: "mode poll needs to know by which column rows are new"})
 	}
 	if _, err := scan.NewFilter(c.Tables); err != nil && c.Mode != "stream" {
 		p = append(p, sdk.Problem{Path: "tables", Found: strings.Join(c.Tables, ", "), Expected: "schema.table with * and ?, ! in front to exclude", Message: err.Error()})
@@ -80,6 +92,8 @@ type source interface {
 	sdk.Reader
 	sdk.Discoverer
 	sdk.Releaser
+	sdk.RangeReader
+	sdk.KeyReader
 }
 
 // openReader chooses the dialect by the scheme of the url.
@@ -93,8 +107,42 @@ func openReader(env sdk.Env, cfg ReaderConfig) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return scan.NewReader(db, scan.Options{Parallel: parallel, Rows: cfg.ChunkRows, Bytes: int(cfg.ChunkBytes)}), nil
+	if cfg.Mode == "poll" {
+		if pg, ok := db.(*pgscan.Database); ok {
+			pg.Apart = true
+		}
+		return unplaced{poll.New(db, poll.Config{
+			Column: cfg.PollColumn, Columns: cfg.PollColumns, Interval: cfg.Interval, Overlap: cfg.Overlap, Numbers: cfg.OverlapRows, Rows: cfg.ChunkRows, Bytes: int(cfg.ChunkBytes),
+		})}, nil
+	}
+	return unplaced{scan.NewReader(db, scan.Options{Parallel: parallel, Rows: cfg.ChunkRows, Bytes: int(cfg.ChunkBytes)})}, nil
 }
+
+// unplaced is a reader whose source has no log: rows read for themselves have no
+// place in it.
+type unplaced struct{ copier }
+
+// copier is a reader of a source without a log.
+type copier interface {
+	sdk.Reader
+	sdk.Discoverer
+	sdk.Releaser
+}
+
+// Without names the capabilities of the manifest that the reader lacks.
+func (unplaced) Without() []string { return []string{manifest.CanReadRange, manifest.CanReadKeys} }
+
+// ReadRange is refused.
+func (unplaced) ReadRange(context.Context, sdk.Range, *batch.Builder) (sdk.Placed, error) {
+	return sdk.Placed{}, errUnplaced
+}
+
+// ReadKeys is refused.
+func (unplaced) ReadKeys(context.Context, *batch.Schema, [][]byte, *batch.Builder) (sdk.Placed, error) {
+	return sdk.Placed{}, errUnplaced
+}
+
+var errUnplaced = sdk.Faultf(sdk.CodeUnimplemented, "a source without a log cannot place single rows in it")
 
 func database(cfg ReaderConfig) (db scan.Database, parallel int, err error) {
 	f, err := scan.NewFilter(cfg.Tables)

@@ -3,6 +3,7 @@ package myscan
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,10 +88,10 @@ func (s *session) Rows(ctx context.Context, t *scan.Table, lo, hi []byte, out *b
 		}
 		return done()
 	})
-	if err != nil {
-		return s.d.fault("read "+t.Schema.Name(), err)
+	if errors.Is(err, scan.ErrEnough) {
+		return err
 	}
-	return nil
+	return s.d.fault("read "+t.Schema.Name(), err)
 }
 
 // query runs a prepared statement: its answer comes over the binary protocol, in

@@ -108,7 +108,7 @@ func (d *Database) table(ctx context.Context, c *sql.Conn, ns, name string) (*sc
 	if err := d.keys(ctx, c, s); err != nil {
 		return nil, err
 	}
-	t := &scan.Table{Schema: s, Native: nat, Ordered: len(s.Key) > 0}
+	t := &scan.Table{Schema: s, Backticks: true, Native: nat, Ordered: len(s.Key) > 0}
 	for _, k := range s.Key {
 		s.Columns[k].Flags &^= batch.Nullable
 		t.Ordered = t.Ordered && nat.columns[k].ordered

@@ -14,6 +14,9 @@ var _ scan.Database = (*Database)(nil)
 
 // Database is a database that is copied as it is at one moment.
 type Database struct {
+	// Apart gives each session a moment of its own.
+	Apart bool
+
 	srv *pgcat.Server
 	sel scan.Selection
 	src *Source
@@ -30,6 +33,9 @@ func NewDatabase(url string, sel scan.Selection) (*Database, error) {
 
 // Begin takes a new snapshot.
 func (d *Database) Begin(ctx context.Context) error {
+	if d.Apart {
+		return nil
+	}
 	d.Close()
 	src, _, err := Begin(ctx, d.srv, nil, nil)
 	d.src = src
@@ -38,6 +44,9 @@ func (d *Database) Begin(ctx context.Context) error {
 
 // Open implements scan.Source.
 func (d *Database) Open(ctx context.Context) (scan.Session, error) {
+	if d.Apart {
+		return New(d.srv, "").Open(ctx)
+	}
 	if d.src == nil {
 		if err := d.Begin(ctx); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package pgscan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,10 +170,10 @@ func (s *session) rows(ctx context.Context, t *scan.Table, where string, out *ba
 		}
 		return done()
 	})
-	if err != nil {
-		return s.srv.Fault("read "+t.Schema.Name(), err)
+	if errors.Is(err, scan.ErrEnough) {
+		return err
 	}
-	return nil
+	return s.srv.Fault("read "+t.Schema.Name(), err)
 }
 
 // Keys appends the rows with these keys.

@@ -17,6 +17,11 @@ func Compare(s *batch.Schema, a, b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return CompareValues(s, x, y)
+}
+
+// CompareValues is Compare for keys that were decoded.
+func CompareValues(s *batch.Schema, x, y []batch.Value) (int, error) {
 	for i, k := range s.Key {
 		c := 0
 		switch s.Columns[k].Type {

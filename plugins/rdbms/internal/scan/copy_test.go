@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/datalink-go/datalink/examples/stack"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/litescan"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/myscan"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/pgscan"
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/poll"
 	"github.com/datalink-go/datalink/plugins/rdbms/internal/scan"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -35,7 +37,7 @@ type store struct {
 func each(t *testing.T, f func(t *testing.T, s *store)) {
 	t.Run("postgres", func(t *testing.T) {
 		srv := stack.Start(t, "postgres")
-		url := fmt.Sprintf("postgres://postgres@%s/postgres", srv.Addr())
+		url := fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", srv.Addr())
 		f(t, &store{
 			name: "postgres", ns: "public.", ids: "(SELECT i FROM generate_series(1, %d) i) s",
 			open: func(sel scan.Selection) (scan.Database, error) { return pgscan.NewDatabase(url, sel) },
@@ -240,73 +242,186 @@ func (s *store) compare(t *testing.T, got *copied) {
 	}
 }
 
-func TestCopy(t *testing.T) {
+// TestDatabases runs on each database what one server has to be started for.
+func TestDatabases(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
-		s.tables(t, 500)
-		opt := scan.Options{Parallel: 2, Rows: 37, Bytes: 2000}
-		fresh := func(sel scan.Selection) *scan.Reader {
-			db, err := s.open(sel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return scan.NewReader(db, opt)
-		}
-		r := fresh(scan.Selection{})
-		all := read(t, r, sdk.Position{}, 0)
-		s.compare(t, all)
-		if all.ranges[s.ns+"num"] < 500/37 || all.ranges[s.ns+"hollow"] != 1 || all.ranges[s.ns+"loose"] != 0 {
-			t.Errorf("got ranges %v", all.ranges)
-		}
-		if again := read(t, r, all.end, 0); again.txs != 0 {
-			t.Errorf("opened at the end it delivers %d transactions", again.txs)
-		}
-		_ = r.Close(context.Background())
-
-		// Taken up after each few chunks, with rows that come and go meanwhile.
-		f, _ := scan.NewFilter([]string{"*.num", "pair"})
-		if s.ns == "" {
-			f, _ = scan.NewFilter([]string{"num", "pair"})
-		}
-		var got []string
-		at := sdk.Position{}
-		for lives := 0; ; lives++ {
-			r := fresh(scan.Selection{Filter: f})
-			part := read(t, r, at, 3)
-			_ = r.Close(context.Background())
-			got = append(got, part.rows[s.ns+"num"]...)
-			if part.txs == 0 {
-				break
-			}
-			at = part.end
-			s.run(fmt.Sprintf("DELETE FROM num WHERE id = %d;", 1500-lives*3))
-			s.run(fmt.Sprintf("INSERT INTO num VALUES (%d, 'new', 0);", 2000+lives))
-		}
-		seen := map[string]bool{}
-		for _, row := range got {
-			id, _, _ := strings.Cut(row, "\t")
-			if seen[id] {
-				t.Errorf("row %s came twice", id)
-			}
-			seen[id] = true
-		}
-		for i := 1; i < 400; i++ {
-			if !seen[fmt.Sprint(i*3)] {
-				t.Errorf("row %d is missing", i*3)
-			}
-		}
-
-		// Rows and columns that were chosen.
-		sel := scan.Selection{Filter: f, Where: map[string]string{s.ns + "num": "id < 100"}, Columns: map[string][]string{s.ns + "num": {"n"}}}
-		r = fresh(sel)
-		part := read(t, r, sdk.Position{}, 0)
-		_ = r.Close(context.Background())
-		if rows := part.rows[s.ns+"num"]; len(rows) != 33 || strings.Count(rows[0], "\t") != 1 {
-			t.Errorf("with where and columns: got %d rows such as %q, want 33 of two columns", len(rows), rows)
-		}
-		s.run("DROP TABLE loose;")
-		conformance.RunReader(t, &conformance.ReaderSubject{Name: s.name, New: func(context.Context) (sdk.Reader, error) {
-			db, err := s.open(scan.Selection{})
-			return scan.NewReader(db, scan.Options{Parallel: 1, Rows: 100, Bytes: 1 << 20}), err
-		}})
+		t.Run("copy", func(t *testing.T) { testCopy(t, s) })
+		t.Run("poll", func(t *testing.T) { testPoll(t, s) })
 	})
+}
+
+func testCopy(t *testing.T, s *store) {
+	s.tables(t, 500)
+	opt := scan.Options{Parallel: 2, Rows: 37, Bytes: 2000}
+	fresh := func(sel scan.Selection) *scan.Reader {
+		db, err := s.open(sel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scan.NewReader(db, opt)
+	}
+	r := fresh(scan.Selection{})
+	all := read(t, r, sdk.Position{}, 0)
+	s.compare(t, all)
+	if all.ranges[s.ns+"num"] < 500/37 || all.ranges[s.ns+"hollow"] != 1 || all.ranges[s.ns+"loose"] != 0 {
+		t.Errorf("got ranges %v", all.ranges)
+	}
+	if again := read(t, r, all.end, 0); again.txs != 0 {
+		t.Errorf("opened at the end it delivers %d transactions", again.txs)
+	}
+	_ = r.Close(context.Background())
+
+	// Taken up after each few chunks, with rows that come and go meanwhile.
+	f, _ := scan.NewFilter([]string{"*.num", "pair"})
+	if s.ns == "" {
+		f, _ = scan.NewFilter([]string{"num", "pair"})
+	}
+	var got []string
+	at := sdk.Position{}
+	for lives := 0; ; lives++ {
+		r := fresh(scan.Selection{Filter: f})
+		part := read(t, r, at, 3)
+		_ = r.Close(context.Background())
+		got = append(got, part.rows[s.ns+"num"]...)
+		if part.txs == 0 {
+			break
+		}
+		at = part.end
+		s.run(fmt.Sprintf("DELETE FROM num WHERE id = %d;", 1500-lives*3))
+		s.run(fmt.Sprintf("INSERT INTO num VALUES (%d, 'new', 0);", 2000+lives))
+	}
+	seen := map[string]bool{}
+	for _, row := range got {
+		id, _, _ := strings.Cut(row, "\t")
+		if seen[id] {
+			t.Errorf("row %s came twice", id)
+		}
+		seen[id] = true
+	}
+	for i := 1; i < 400; i++ {
+		if !seen[fmt.Sprint(i*3)] {
+			t.Errorf("row %d is missing", i*3)
+		}
+	}
+
+	// Rows and columns that were chosen.
+	sel := scan.Selection{Filter: f, Where: map[string]string{s.ns + "num": "id < 100"}, Columns: map[string][]string{s.ns + "num": {"n"}}}
+	r = fresh(sel)
+	part := read(t, r, sdk.Position{}, 0)
+	_ = r.Close(context.Background())
+	if rows := part.rows[s.ns+"num"]; len(rows) != 33 || strings.Count(rows[0], "\t") != 1 {
+		t.Errorf("with where and columns: got %d rows such as %q, want 33 of two columns", len(rows), rows)
+	}
+	s.run("DROP TABLE loose;")
+	conformance.RunReader(t, &conformance.ReaderSubject{Name: s.name, New: func(context.Context) (sdk.Reader, error) {
+		db, err := s.open(scan.Selection{})
+		return scan.NewReader(db, scan.Options{Parallel: 1, Rows: 100, Bytes: 1 << 20}), err
+	}})
+}
+
+// testPoll follows rows by a time and by a number: rows of one value that are cut
+// apart, rows that come late, and a source that is taken up again.
+func testPoll(t *testing.T, s *store) {
+	stamp := "TIMESTAMP(6)"
+	if s.name == "sqlite" {
+		stamp = "DATETIME"
+	}
+	s.run("CREATE TABLE p (id INT NOT NULL PRIMARY KEY, v VARCHAR(20), at " + stamp + " NULL);")
+	s.run("CREATE TABLE q (n BIGINT NOT NULL PRIMARY KEY, v VARCHAR(20));")
+	put := func(id int, v, at string) {
+		s.run("DELETE FROM p WHERE id = " + fmt.Sprint(id) + ";")
+		s.run(fmt.Sprintf("INSERT INTO p VALUES (%d, '%s', '%s');", id, v, at))
+	}
+	for i := range 25 {
+		put(i, "first", "2026-01-01 12:00:00.000000") // all of one value
+	}
+	for i := range 25 {
+		s.run(fmt.Sprintf("INSERT INTO q VALUES (%d, 'n');", i*10))
+	}
+	open := func(overlap time.Duration) *poll.Reader {
+		only, err := scan.NewFilter([]string{"p", "q"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, err := s.open(scan.Selection{Filter: only})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pg, ok := db.(*pgscan.Database); ok {
+			pg.Apart = true
+		}
+		return poll.New(db, poll.Config{
+			Column: "at", Columns: map[string]string{s.ns + "q": "n"}, Interval: 5 * time.Millisecond, Overlap: overlap, Numbers: int64(overlap / time.Second), Rows: 7, Bytes: 1 << 20,
+		})
+	}
+	p := &polled{t: t, rows: map[string]string{}}
+	p.read(open(time.Minute), func() bool { return len(p.rows) == 50 })
+	if p.events != 50 {
+		t.Errorf("got %d events for 50 rows", p.events)
+	}
+	put(100, "tie", "2026-01-01 12:00:00.000000") // behind the place by its key
+	put(3, "changed", "2026-01-01 12:00:00.000001")
+	put(101, "late", "2026-01-01 11:59:30.000000")
+	put(102, "too late", "2026-01-01 11:00:00.000000")
+	s.run("INSERT INTO q VALUES (235, 'late'), (100000, 'n');")
+	p.read(open(time.Minute), func() bool {
+		return p.rows[s.ns+"p 100"] != "" && p.rows[s.ns+"p 101"] != "" && strings.Contains(p.rows[s.ns+"p 3"], "changed") && p.rows[s.ns+"q 235"] != "" && p.rows[s.ns+"q 100000"] != ""
+	})
+	if p.rows[s.ns+"p 102"] != "" {
+		t.Error("a row behind the overlap has come")
+	}
+	if s.name != "sqlite" {
+		return // the kit's many looks take long over connections, and places are the same everywhere
+	}
+	conformance.RunReader(t, &conformance.ReaderSubject{Name: s.name, Idle: 300 * time.Millisecond, New: func(context.Context) (sdk.Reader, error) { return open(0), nil }})
+}
+
+// polled keeps the rows that a reader has delivered.
+type polled struct {
+	t      *testing.T
+	rows   map[string]string // by table and key
+	events int
+	point  sdk.Position
+}
+
+func (p *polled) read(r *poll.Reader, done func() bool) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	defer r.Close(ctx)
+	if err := r.Open(ctx, sdk.Execution{}, []sdk.Point{{Position: p.point}}, nil); err != nil {
+		p.t.Fatal(err)
+	}
+	reg, out := batch.NewRegistry(), batch.NewBuilder(batch.Limits{})
+	for !done() {
+		out.Reset()
+		if err := r.Next(ctx, out); err != nil {
+			p.t.Fatalf("%v; got %v", err, p.rows)
+		}
+		data, err := out.Finish()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		var blk batch.Block
+		if err := blk.Decode(bytes.Clone(data), reg, batch.Limits{}); err != nil {
+			p.t.Fatal(err)
+		}
+		for i := range blk.Txs {
+			tx := &blk.Txs[i]
+			for k := tx.First; k < tx.First+tx.Count; k++ {
+				var e batch.Event
+				if err := blk.Event(k, &e); err != nil {
+					p.t.Fatal(err)
+				}
+				key, err := e.Schema.KeyValues(e.Key)
+				if err != nil {
+					p.t.Fatal(err)
+				}
+				p.events++
+				p.rows[fmt.Sprint(e.Schema.Name(), " ", key[0].Int64())] = rowText(p.t, &e)
+			}
+			f, v := r.PositionFormat()
+			p.point = sdk.Position{Format: f, Version: v, Source: bytes.Clone(tx.End)}
+		}
+	}
 }

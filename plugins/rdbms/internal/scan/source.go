@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"errors"
 
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -13,8 +14,13 @@ type Table struct {
 	// Ordered says that rows come sorted as this program sorts their key bytes'
 	// values: see Less.
 	Ordered bool
-	Native  any // the dialect's own
+	// Backticks says that names in Where are quoted with them.
+	Backticks bool
+	Native    any // the dialect's own
 }
+
+// ErrEnough ends Session.Rows before the last row.
+var ErrEnough = errors.New("enough rows")
 
 // Source is a database whose tables are read. It is safe for concurrent use.
 type Source interface {
@@ -29,7 +35,8 @@ type Session interface {
 	// count.
 	Bound(ctx context.Context, t *Table, lo, hi []byte, n int) ([]byte, error)
 	// Rows appends the rows with lo < key <= hi as Read events, in the order of
-	// the key, and calls done after each one. It ends at done's error.
+	// the key, and calls done after each one. It ends at done's error,
+	// and returns ErrEnough as it is.
 	Rows(ctx context.Context, t *Table, lo, hi []byte, out *batch.Builder, done func() error) error
 	Close()
 }
