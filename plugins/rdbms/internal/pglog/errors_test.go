@@ -3,6 +3,7 @@ package pglog
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,13 +152,39 @@ func TestKit(t *testing.T) {
 		ALTER TABLE b ADD c int; INSERT INTO b VALUES (3, 3);
 		BEGIN; INSERT INTO b SELECT i, i FROM generate_series(1000, 2500) i; SAVEPOINT s; DELETE FROM b WHERE id > 1100; ROLLBACK TO s; UPDATE b SET c = 0 WHERE id = 1000; COMMIT;
 		TRUNCATE a; UPDATE b SET id = 4 WHERE id = 3;`)
+	end, err := parseLSN(sqlText(srv, "SELECT pg_current_wal_insert_lsn()"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	conformance.RunReader(t, &conformance.ReaderSubject{
-		Name: "postgres", Idle: 300 * time.Millisecond,
+		Name: "postgres", Idle: 30 * time.Second,
 		New: func(context.Context) (sdk.Reader, error) {
-			return New(Config{URL: url(srv), Slot: "kit", Publication: "kit", Start: "latest"})
+			r, err := New(Config{URL: url(srv), Slot: "kit", Publication: "kit", Start: "latest"})
+			return &ending{r, end}, err
 		},
 	})
 }
+
+// ending is a reader whose source ends at a place, so that nobody has to guess how
+// long to wait for more.
+type ending struct {
+	*Reader
+	end lsn
+}
+
+func (r *ending) Next(ctx context.Context, out *batch.Builder) error {
+	if !r.over() {
+		if err := r.Reader.Next(ctx, out); err != nil {
+			return err
+		}
+	}
+	if r.over() {
+		return io.EOF
+	}
+	return nil
+}
+
+func (r *ending) over() bool { return !r.tx.active && r.here.lsn >= r.end }
 
 // TestSeveralWriters opens the reader for writers that stand at different places,
 // one of them new: each ends with what the source has.
