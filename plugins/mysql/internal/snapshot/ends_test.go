@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strconv"
-
 	"testing"
 	"time"
 
@@ -38,9 +37,9 @@ func TestEnds(t *testing.T) {
 				return []string{fmt.Sprintf("UPDATE s.c SET ver = ver + 1 WHERE id = %d", 1+r.IntN(64))}
 			})
 			type look struct {
-				sum              int
-				sound, high, end Place
-				executed         int
+				sum        int
+				sound, end Place
+				executed   int
 			}
 			var looks []look
 			unsound := 0
