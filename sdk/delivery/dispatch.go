@@ -215,6 +215,9 @@ func (d *dispatcher) begin(req *wire.WriteRequest) error {
 func (d *dispatcher) block(q *request) error {
 	r := d.run
 	req := q.req
+	if d.at.Format == "" { // the blocks so far gave no position
+		d.at.Format, d.at.Version = req.Last.Format, req.Last.Version
+	}
 	if len(req.Block) == 0 {
 		q.block, q.txs = batch.Block{}, q.txs[:0]
 	} else if err := q.block.Decode(req.Block, d.registry, r.cfg.Limits); err != nil {

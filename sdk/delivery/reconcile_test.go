@@ -115,3 +115,24 @@ func cutBegin(t *testing.T, data []byte) []byte {
 	}
 	return block
 }
+
+// A stream whose first block gives no position, such as a sign of life of an idle
+// source, stores positions that the reader knows as its own all the same.
+func TestFirstBlockWithoutPosition(t *testing.T) {
+	s, sc := newSource(t), keyed(1, "t")
+	s.must(s.b.BeginTx(batch.Tx{Begins: true}))
+	s.must(s.b.Heartbeat(1))
+	s.must(s.b.EndTx(true, nil, nil))
+	first := s.block()
+	first.First, first.Last = sdk.Position{}, sdk.Position{}
+	s.tx(nil, s.insert(sc, 1, "a", "x"))
+	second := s.block()
+	replies, err := deliver(t, reference.NewTransactional(reference.NewDatabase()), delivery.Config{}, execution(), first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := replies[len(replies)-1].Points
+	if len(points) != 1 || points[0].Position.Format != second.Last.Format || points[0].Position.IsZero() {
+		t.Errorf("points %+v, want the format %q", points, second.Last.Format)
+	}
+}
