@@ -38,6 +38,7 @@ type applier struct {
 	replaced int           // values replaced by policy
 	misses   map[*plan]int // how often rows were there already when they were loaded
 	t        *tx
+	later    [][]sdk.Change // segments that follow
 }
 
 // Apply writes the changes, segment by segment. Within a segment they are grouped
@@ -49,7 +50,8 @@ func (t *tx) Apply(ctx context.Context, ch *sdk.Changes) ([]sdk.RecordError, err
 	}
 	a := &t.l.a
 	a.w, a.s, a.ctx, a.t, a.bad, a.base = t.w, t.l.s, ctx, t, nil, 0
-	for _, seg := range ch.Segments {
+	for i, seg := range ch.Segments {
+		a.later = ch.Segments[i+1:]
 		if err := a.segment(seg); err != nil {
 			return nil, t.w.fault("changes", err)
 		}
@@ -233,6 +235,20 @@ func (a *applier) send(st *statement, seg []sdk.Change) error {
 	if recordFault("", err) == nil || lost(err) {
 		return err
 	}
+	if n := number(err); n == erDupEntry || n == erSubqueryRows {
+		made, rerr := a.makeRoom(seg[a.rows[0]].Schema)
+		if rerr != nil {
+			return rerr
+		}
+		if made {
+			if err = a.exec(view(a.text)); err == nil {
+				return nil
+			}
+			if recordFault("", err) == nil || lost(err) {
+				return err
+			}
+		}
+	}
 	for _, at := range a.rows {
 		c := &seg[at]
 		p, perr := a.w.planOf(a.ctx, a.s, c.Schema)
@@ -315,4 +331,33 @@ func (a *applier) removeEach(p *plan, seg []sdk.Change, at []int32) error {
 		}
 	}
 	return nil
+}
+
+// makeRoom deletes rows of the table that this transaction writes anew later on:
+// sources that check keys at the end of a statement or a transaction exchange
+// unique values directly. It reports whether there were any.
+func (a *applier) makeRoom(s *batch.Schema) (bool, error) {
+	p, err := a.w.planOf(a.ctx, a.s, s)
+	if err != nil || p.referenced || len(p.key) == 0 {
+		return false, err
+	}
+	var all []byte
+	for _, seg := range a.later {
+		for i := range seg {
+			c := &seg[i]
+			if c.Op != sdk.Upsert || c.Schema != s || !c.After.Complete() {
+				continue
+			}
+			if len(all) > 0 {
+				all = append(all, " OR "...)
+			}
+			if all, err = a.appendKey(all, p, c.Key, batch.Image{}, true); err != nil {
+				return false, err
+			}
+		}
+	}
+	if len(all) == 0 {
+		return false, nil
+	}
+	return true, a.exec("DELETE FROM " + p.table + " WHERE " + string(all))
 }

@@ -33,19 +33,20 @@ func onServer(t *testing.T, kind string) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	inMemory(t)
+	t.Parallel()
 	s := &testServer{stack.Start(t, kind, "--innodb-buffer-pool-size=128M", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"), kind == "mariadb"}
 	for name, f := range suite {
 		t.Run(name, func(t *testing.T) { f(t, s) })
 	}
 }
 
-// inMemory puts the server's files where a sync costs nothing, if there is such a
+// TestMain puts the servers' files where a sync costs nothing, if there is such a
 // place: the tests ask what happens, not how fast.
-func inMemory(t *testing.T) {
-	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() {
-		t.Setenv("TMPDIR", "/dev/shm")
+func TestMain(m *testing.M) {
+	if st, err := os.Stat("/dev/shm"); err == nil && st.IsDir() && os.Getenv("BENCH_STACK") == "" {
+		os.Setenv("TMPDIR", "/dev/shm")
 	}
+	os.Exit(m.Run())
 }
 
 var databases atomic.Int64

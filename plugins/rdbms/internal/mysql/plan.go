@@ -11,14 +11,15 @@ import (
 // plan is how the rows of one source schema are written to one target table. It
 // does not change, and serves all lanes.
 type plan struct {
-	schema   *batch.Schema
-	table    string // quoted, with its database
-	columns  []column
-	key      []int
-	others   bool // a row can meet another one in a unique key beside its own
-	maria    bool
-	full     statement // of rows that have every column
-	loadable bool      // LOAD DATA can fill its columns
+	schema     *batch.Schema
+	table      string // quoted, with its database
+	columns    []column
+	key        []int
+	others     bool // a row can meet another one in a unique key beside its own
+	maria      bool
+	referenced bool      // rows of other tables refer to its own
+	full       statement // of rows that have every column
+	loadable   bool      // LOAD DATA can fill its columns
 }
 
 // column is the column that a source column goes to.
@@ -37,7 +38,7 @@ type column struct {
 type statement struct{ head, tail string }
 
 func newPlan(s *batch.Schema, t *target.Table, m *target.Match, maria bool) *plan {
-	p := &plan{schema: s, table: tableName(t.Namespace, t.Name), key: s.Key, others: m.Others || len(s.Key) > 0 && !m.Primary, maria: maria}
+	p := &plan{schema: s, table: tableName(t.Namespace, t.Name), key: s.Key, others: m.Others || len(s.Key) > 0 && !m.Primary, maria: maria, referenced: m.Constraints.Referenced}
 	for i := range s.Columns {
 		c := column{source: &s.Columns[i], maria: maria}
 		if at := m.Columns[i]; at >= 0 {
