@@ -63,13 +63,14 @@ func (r *Reader) reconnect(ctx context.Context) error {
 		var errs []error
 		lacking := true
 		for i := range l.addrs {
-			turn := (l.turn + i) % len(l.addrs)
+			turn := (l.try + i) % len(l.addrs)
 			err := r.connectTo(ctx, turn)
 			if err == nil {
-				l.turn, l.down = turn, time.Time{}
+				l.turn, l.try, l.down = turn, turn, time.Time{}
 				return nil
 			}
 			if ctx.Err() != nil {
+				l.try = (turn + 1) % len(l.addrs) // the next call begins there
 				return ctx.Err()
 			}
 			if errors.Is(err, errWrongServer) && len(l.addrs) == 1 {
@@ -96,10 +97,13 @@ func (r *Reader) reconnect(ctx context.Context) error {
 }
 
 func (r *Reader) behind() time.Duration {
-	if len(r.live.addrs) > 1 {
+	switch {
+	case len(r.live.addrs) > 1:
 		return behind
+	case r.live.kind == spotFile:
+		return 0
 	}
-	return behind / 6
+	return behind / 10
 }
 
 // allFinal reports whether no address can become good by waiting.

@@ -65,7 +65,7 @@ func (s *spool) at(off int64) io.Reader { return io.NewSectionReader(s.f, off-s.
 
 func (g *gather) reset() {
 	g.spool.close()
-	g.spool, g.on = nil, false
+	g.spool, g.on, g.copied = nil, false, binlog.Header{}
 }
 
 // next goes on with the transaction that begins at the next event of s. It returns

@@ -25,6 +25,7 @@ type live struct {
 	cfg     server.Config
 	addrs   []string
 	turn    int // in addrs, of the server that is read
+	try     int // in addrs, of the next to be tried
 	id      uint32
 	uuid    string        // by which servers know this reader
 	period  time.Duration // of heartbeats

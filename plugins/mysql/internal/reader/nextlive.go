@@ -100,6 +100,9 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 		}
 		r.log.Warn("connection to the source lost", "reason", err)
 		l.lost = err
+		if errors.Is(err, errSilent) {
+			l.try = (l.turn + 1) % len(l.addrs) // where one is silent the others come first
+		}
 	case l.conn == nil: // lost before, and what out held was handed over
 	case isLost(err):
 		err = refusal(l.conn, ptr(r.spotHere()), err)

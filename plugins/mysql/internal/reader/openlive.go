@@ -93,6 +93,7 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 		r.here = s.file
 		l.name = s.server
 	}
+	l.try = l.turn
 	l.follow(&r.here)
 	if err := r.restorePrepared(state); err != nil {
 		return err

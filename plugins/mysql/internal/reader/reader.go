@@ -88,6 +88,7 @@ func New(env sdk.Env, cfg Config) (*Reader, error) {
 		if r.live.period == 0 {
 			r.live.period = 2 * time.Second
 		}
+		r.live.cfg.Timeout = min(10*time.Second, max(2*time.Second, 3*r.live.period))
 	}
 	r.lookAhead = r.far
 	return r, nil
