@@ -50,7 +50,7 @@ func TestApply(t *testing.T) {
 			},
 		},
 		{
-			name: "names of all kinds, a key in another order", query: `SELECT * FROM "my-shop"."Order ""x""" ORDER BY 1`, want: "a 1 1.50,b 2 NULL",
+			name: "names of all kinds, a key in another order (B063, B064)", query: `SELECT * FROM "my-shop"."Order ""x""" ORDER BY 1`, want: "a 1 1.50,b 2 NULL",
 			do: func(t *testing.T) [][]sdk.Change {
 				sc := two()
 				return segs(seg(up(t, sc, "a", 1, "1.50"), up(t, sc, "b", 2, "7"), up(t, sc, "c", 3, "7")), seg(up(t, sc, "b", 2, nil), del(t, sc, "c", 3, "7")))

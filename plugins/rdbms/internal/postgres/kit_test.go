@@ -14,6 +14,7 @@ import (
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 	"github.com/datalink-go/datalink/sdk/conformance"
+	"github.com/datalink-go/datalink/sdk/delivery"
 	"github.com/datalink-go/datalink/sdk/manifest"
 )
 
@@ -22,6 +23,7 @@ type kitStore struct {
 	d       *db
 	keyless string
 	c       *pgconn.PgConn
+	before  string // statements that make tables
 }
 
 func (k *kitStore) exec(ctx context.Context, q string) ([]*pgconn.Result, error) {
@@ -33,7 +35,7 @@ func (k *kitStore) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = k.exec(ctx, "SET client_min_messages = warning; DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	_, err = k.exec(ctx, "SET client_min_messages = warning; DROP SCHEMA public CASCADE; CREATE SCHEMA public; "+k.before)
 	return err
 }
 
@@ -126,13 +128,19 @@ func TestConformance(t *testing.T) {
 			}
 		})
 	}
+	const constrained = "CREATE TABLE kit_parent (id int PRIMARY KEY, u int UNIQUE, v text); CREATE TABLE kit_child (id int PRIMARY KEY, u int UNIQUE, v text, p int REFERENCES kit_parent)"
 	for name, sc := range map[string]conformance.Scenario{
 		"random transactions":                            {Rounds: -1},
 		"random transactions and crashes":                {Splits: true, Faults: true, Refusals: true},
 		"random transactions, crashes and another order": {Splits: true, Reorder: true},
+		"a target with unique and foreign keys":          {Splits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc.Duration = time.Minute
+			k.before = ""
+			if strings.Contains(name, "foreign keys") {
+				k.before = constrained
+			}
 			for seed := range pcg(seeds) {
 				d := seed
 				if err := conformance.Random(ctx, sub, &d, sc); err != nil {
@@ -141,4 +149,18 @@ func TestConformance(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a target with unique and foreign keys, ties unknown", func(t *testing.T) {
+		sub := *sub
+		k.before = constrained
+		sub.Lanes = []int32{4}
+		sub.Engine.Switches = delivery.Switches{TiesOff: true, LaneWaitOff: true}
+		for seed := range pcg(60) {
+			d := seed
+			if err := conformance.Random(ctx, &sub, &d, conformance.Scenario{Rounds: -1, Duration: time.Minute}); err != nil {
+				t.Logf("seed %d: %v", seed, err)
+				return
+			}
+		}
+		t.Error("nothing goes wrong without the order of changes")
+	})
 }
