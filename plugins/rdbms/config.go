@@ -30,7 +30,7 @@ type Config struct {
 	BytesPerSecond  sdk.ByteSize  `config:"bytesPerSecond" default:"0" doc:"most bytes of rows written in a second; 0 = no limit"`
 	DryRun          bool          `config:"dryRun" default:"false" doc:"not SQLite: log what would be written, write nothing and store no progress"`
 	ConnectTimeout  time.Duration `config:"connectTimeout" default:"10s" min:"1ms" max:"1h" doc:"not SQLite: how long a connection may take to come about"`
-	NetworkTimeout  time.Duration `config:"networkTimeout" default:"30s" min:"1s" max:"1h" doc:"MySQL and MariaDB: how long a server may show no sign of life"`
+	NetworkTimeout  time.Duration `config:"networkTimeout" default:"30s" min:"1s" max:"1h" doc:"not SQLite: how long a server may show no sign of life"`
 	LockTimeout     time.Duration `config:"lockTimeout" default:"20s" min:"1s" max:"1h" doc:"not SQLite: how long to wait for another session's lock before the transaction is tried again"`
 	Schema          string        `config:"schema" default:"public" doc:"PostgreSQL: schema of tables without a namespace and of the tables with the progress"`
 	ClaimTimeout    time.Duration `config:"claimTimeout" default:"30s" min:"1s" max:"1h" doc:"PostgreSQL: how long a claim may wait for the sessions of an earlier one to end"`
@@ -88,7 +88,7 @@ func dialect(env sdk.Env, cfg Config, stats *target.Stats) (target.Writer, error
 	case "postgres", "postgresql":
 		return pgwriter.New(pgwriter.Config{
 			Options: o, URL: cfg.URL.Reveal(), Schema: cfg.Schema, Triggers: cfg.Triggers, Bulk: cfg.Bulk,
-			ConnectTimeout: cfg.ConnectTimeout, ClaimTimeout: cfg.ClaimTimeout, LockTimeout: cfg.LockTimeout,
+			Stats: stats, ConnectTimeout: cfg.ConnectTimeout, NetworkTimeout: cfg.NetworkTimeout, ClaimTimeout: cfg.ClaimTimeout, LockTimeout: cfg.LockTimeout,
 		})
 	}
 	u, err := url.Parse(cfg.URL.Reveal())

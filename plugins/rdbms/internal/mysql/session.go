@@ -6,16 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
 	"unsafe"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/target"
 )
 
 // Dial opens a connection.
-type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+type Dial = target.Dial
 
 // session is one connection of the driver, without the pool of database/sql in
 // front of it: a pool would connect anew on its own. It is not safe for

@@ -54,7 +54,7 @@ func New(cfg Config) (*Writer, error) {
 		return nil, err
 	}
 	if cfg.Dial == nil {
-		d := dialer(cfg.NetworkTimeout)
+		d := target.Dialer(cfg.NetworkTimeout)
 		cfg.Dial = d
 	}
 	w := &Writer{cfg: cfg, addr: a}

@@ -80,6 +80,7 @@ func (t *tx) writeAll(ctx context.Context, ch *sdk.Changes) ([]sdk.RecordError, 
 		return t.pipe.errors(), nil
 	}
 	if t.pipe.replaced > 0 {
+		t.w.cfg.Stats.Replaced.Add(uint64(t.pipe.replaced))
 		t.w.cfg.Log.Warn("values that the target cannot hold were replaced", "policy", t.w.cfg.OnUnfit, "values", t.pipe.replaced)
 	}
 	failpoint.Hit("rdbms.row")

@@ -3,7 +3,10 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,4 +143,20 @@ func benchWrite(b *testing.B, rows int, kind batch.Kind) {
 	b.ReportMetric(ratios[len(ratios)-1], "ratio-max")
 	b.ReportMetric(float64(rounds*rows)/ours.Seconds(), "rows/s")
 	b.ReportMetric(float64(rounds*rows)/theirs.Seconds(), "bare-rows/s")
+	b.ReportMetric(peak(b), "peak-MB")
+}
+
+// peak is the largest resident size of this process so far.
+func peak(b *testing.B) float64 {
+	b.Helper()
+	data, err := os.ReadFile("/proc/self/status")
+	must(b, err)
+	for line := range strings.Lines(string(data)) {
+		if kb, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.Atoi(strings.Fields(kb)[0])
+			must(b, err)
+			return float64(n) / 1024
+		}
+	}
+	return 0
 }

@@ -33,10 +33,14 @@ type Config struct {
 	Triggers string
 	// ConnectTimeout bounds each connection; 0 = 10 s.
 	ConnectTimeout time.Duration
+	// NetworkTimeout is how long a server may show no sign of life; 0 = 30 s.
+	NetworkTimeout time.Duration
 	// ClaimTimeout bounds the wait for sessions of earlier claims to end; 0 = 30 s.
 	ClaimTimeout time.Duration
 	// LockTimeout bounds the wait of a statement for a lock; 0 = 30 s.
 	LockTimeout time.Duration
+	// Stats are counted up; nil = nobody looks.
+	Stats *target.Stats
 }
 
 // Values of Config.Triggers.
@@ -56,10 +60,13 @@ func (c Config) withDefaults() Config {
 			*f.v = f.d
 		}
 	}
+	if c.Stats == nil {
+		c.Stats = &target.Stats{}
+	}
 	for _, f := range []struct {
 		v *time.Duration
 		d time.Duration
-	}{{&c.ConnectTimeout, 10 * time.Second}, {&c.ClaimTimeout, 30 * time.Second}, {&c.LockTimeout, 30 * time.Second}} {
+	}{{&c.ConnectTimeout, 10 * time.Second}, {&c.NetworkTimeout, 30 * time.Second}, {&c.ClaimTimeout, 30 * time.Second}, {&c.LockTimeout, 30 * time.Second}} {
 		if *f.v <= 0 {
 			*f.v = f.d
 		}
@@ -82,6 +89,7 @@ func (c *Config) parse() (*pgconn.Config, error) {
 		return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url names no database").Suggest("expected postgres://user:password@host:5432/database")
 	}
 	pg.ConnectTimeout = c.ConnectTimeout
+	pg.DialFunc = pgconn.DialFunc(target.Dialer(c.NetworkTimeout))
 	if pg.RuntimeParams["application_name"] == "" {
 		pg.RuntimeParams["application_name"] = "datalink"
 	}

@@ -21,7 +21,6 @@ const (
 	pgNoPrivilege     = "42501"
 	pgGeneratedAlways = "428C9"
 	pgDuplicateTable  = "42P07"
-	pgCannotConnect   = "57P03"
 )
 
 func pgError(err error) *pgconn.PgError {
@@ -62,6 +61,10 @@ func (w *Writer) fault(doing string, err error) error {
 		text += ": " + e.Detail
 	}
 	text += " (SQLSTATE " + e.Code + ")"
+	switch e.Code {
+	case pgSerialization, pgDeadlock, pgLockTimeout:
+		w.cfg.Stats.Deadlocks.Add(1)
+	}
 	switch {
 	case e.Code == pgReadOnly:
 		return sdk.Faultf(sdk.CodeUnavailable, "%s in %s: %s", doing, where, text).Retry().Suggest("the server is a standby or read-only: name the primary in url")
@@ -70,6 +73,7 @@ func (w *Writer) fault(doing string, err error) error {
 	case e.Code == pgNoPrivilege, e.Code[:2] == "28":
 		return sdk.Faultf(sdk.CodeUnauthorized, "%s in %s: %s", doing, where, text).Suggest("grant it to the user of url; check lists what the writer needs")
 	case e.Code == pgSerialization, e.Code == pgDeadlock, e.Code == pgLockTimeout,
+		e.Code == pgDuplicateTable, e.Code == "42P06", // another task made it meanwhile
 		e.Code[:2] == "08", e.Code[:2] == "53", e.Code[:2] == "57", e.Code[:2] == "58":
 		return sdk.Faultf(sdk.CodeUnavailable, "%s in %s: %s", doing, where, text).Retry()
 	case e.Code == pgGeneratedAlways:

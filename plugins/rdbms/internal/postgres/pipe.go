@@ -289,6 +289,7 @@ func (x *pipe) now(ctx context.Context, r *rowset) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	x.t.w.cfg.Stats.Statements.Add(1)
 	x.params = r.values(x.params[:0])
 	res := x.t.s.pc.ExecPrepared(ctx, name, x.params, binaryFormat, nil).Read()
 	return res.CommandTag.RowsAffected(), res.Err
@@ -300,6 +301,7 @@ func (x *pipe) flush(ctx context.Context) error {
 		return nil
 	}
 	b := x.b
+	x.t.w.cfg.Stats.Statements.Add(uint64(x.n))
 	x.drop()
 	return x.t.s.pc.ExecBatch(ctx, b).Close()
 }

@@ -45,7 +45,7 @@ func (w *Writer) settings() [][2]string {
 		{"idle_session_timeout", "0"},
 		{"lock_timeout", ms(w.cfg.LockTimeout)},
 		{"client_connection_check_interval", "5000"},
-		{"tcp_user_timeout", "30000"},
+		{"tcp_user_timeout", ms(w.cfg.NetworkTimeout)},
 		{"tcp_keepalives_idle", "10"},
 		{"plan_cache_mode", "force_generic_plan"},
 		{"jit", "off"},
@@ -65,6 +65,7 @@ func (w *Writer) dial(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, w.fault("connect", err)
 	}
+	w.cfg.Stats.Sessions.Add(1)
 	s := &session{pc: pc, stmts: map[string]string{}, copies: map[string]bool{}}
 	if err := s.set(ctx, w.settings()); err != nil {
 		s.close()
