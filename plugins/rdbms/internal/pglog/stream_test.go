@@ -15,7 +15,7 @@ func TestStream(t *testing.T) {
 		INSERT INTO f VALUES ('a', 1), ('a', 1), (NULL, 2);
 		INSERT INTO ix VALUES (1, 'x', 'y');`)
 	tg := newTarget(t)
-	s := tg.mustOpen(Config{URL: url(srv), Tables: []string{"public.*"}, ChunkRows: 50})
+	s := tg.mustOpen(Config{URL: url(srv), Tables: []string{"public.*"}, ChunkRows: 50, Switches: FromEnv()})
 	s.caughtUp(srv)
 	tg.equal(srv, "public.a", "public.f", "public.ix")
 	sqlText(srv, `UPDATE a SET v = 'new' WHERE id % 3 = 0;
