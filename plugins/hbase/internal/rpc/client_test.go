@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"testing"
 	"time"
 
@@ -163,7 +164,36 @@ func TestClient(t *testing.T) {
 			}
 		})
 	}
+	t.Run("frozen", func(t *testing.T) { frozen(t, s) })
 	t.Run("reshaped", func(t *testing.T) { reshaped(t, s) })
+}
+
+// frozen writes to a server that stands still: the call ends with its context, and
+// goes through once the server is back (B133).
+func frozen(t *testing.T, s *stack.Server) {
+	c := testClient(t, s)
+	create(t, c, "frozen")
+	m := NewMutation([]byte("row"), nil)
+	m.Put([]byte("f"), []byte("a"), 1, []byte("x"))
+	write := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		errs, err := c.Batch(ctx, "frozen", []Mutation{m})
+		return errors.Join(append(errs, err)...)
+	}
+	if err := write(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	s.Signal(syscall.SIGSTOP)
+	began := time.Now()
+	err := write(time.Second)
+	s.Signal(syscall.SIGCONT)
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
+		t.Errorf("after %s: %v", took, err)
+	}
+	if err := write(time.Minute); err != nil {
+		t.Error(err)
+	}
 }
 
 // reshaped writes and scans while regions are split, moved and merged.

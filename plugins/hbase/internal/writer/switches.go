@@ -4,8 +4,7 @@ package writer
 // prevents. The zero value has all of them on; FromEnv sets them in builds with
 // the tag faults alone.
 type Switches struct {
-	ServerTime  bool // the server dates the cells
-	SameVersion bool // an update removes the row at the version at which it puts it
-	NoRowCheck  bool // the bookkeeping row is not checked after the claim
-	DropFailed  bool // rows that a region refused are taken as written
+	ServerTime bool // the server dates the cells
+	NoRowCheck bool // the bookkeeping row is not checked after the claim
+	DropFailed bool // rows that a region refused are taken as written
 }

@@ -14,8 +14,6 @@ func FromEnv() Switches {
 		switch name {
 		case "hbase-server-time":
 			s.ServerTime = true
-		case "hbase-same-version":
-			s.SameVersion = true
 		case "hbase-no-row-check":
 			s.NoRowCheck = true
 		case "hbase-drop-failed":
