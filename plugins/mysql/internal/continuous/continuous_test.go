@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -44,7 +45,7 @@ func keep(t *testing.T, srv *stack.Server) {
 	if !t.Failed() || dir == "" {
 		return
 	}
-	logs, _ := filepath.Glob(filepath.Join(srv.Facts["datadir"], "log.*"))
+	logs, _ := filepath.Glob(filepath.Join(srv.Facts["datadir"], "*log.0*"))
 	for _, l := range logs {
 		if data, err := os.ReadFile(l); err == nil {
 			_ = os.WriteFile(filepath.Join(dir, srv.Kind+"-"+filepath.Base(l)), data, 0o600)
@@ -135,5 +136,138 @@ func TestContinuous(t *testing.T) {
 				t.Errorf("too little was done: %s", fmt.Sprint(d))
 			}
 		})
+	}
+}
+
+// live follows servers over their connections.
+func live(addrs ...string) *replica.Follower {
+	return &replica.Follower{
+		Limits: batch.Limits{Events: 5}, Replica: replica.New(),
+		New: func() (sdk.Reader, error) {
+			return reader.New(sdk.Env{Task: "continuous"}, reader.Config{
+				Address: addrs, User: "root", Tables: sdk.Strings{Database + ".*"}, Start: "latest", DDL: "apply", OnStatement: "stop", OnUnknownTable: "stop",
+				OnlineChanges: "recognize", Cascades: "stop", Heartbeat: 300 * time.Millisecond, MaxEvent: 1 << 30, MaxWindow: 64 << 20,
+			})
+		},
+	}
+}
+
+// TestContinuousLive reads a server over its connection while eight sessions write
+// to it; the reader is killed at random, and the server once, with SIGKILL.
+func TestContinuousLive(t *testing.T) {
+	for _, s := range []struct {
+		name    string
+		kind    string
+		options []string
+	}{
+		{"mysql", "mysql", []string{"--binlog-row-metadata=MINIMAL", "--max-binlog-size=4M"}},
+		{"mariadb", "mariadb", []string{"--binlog-row-metadata=NO_LOG", "--max-binlog-size=4M", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			srv := stack.Start(t, s.kind, s.options...)
+			db, err := sql.Open("mysql", "root@tcp("+srv.Addr()+")/?multiStatements=true")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			which := alltypes.MySQL
+			if s.kind == "mariadb" {
+				which = alltypes.MariaDB
+			}
+			seed := seed()
+			t.Logf("DATALINK_SEED=%d", seed)
+			ctx := context.Background()
+			src, err := New(ctx, db, which, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src.Pause = 2 * time.Millisecond
+			t.Cleanup(func() { keep(t, srv) })
+			f := live(srv.Addr())
+			first, stop := context.WithTimeout(ctx, 3*time.Second)
+			err = f.Run(first, 0)
+			stop()
+			if err != nil || f.Position().IsZero() {
+				t.Fatalf("first position %v, %v", f.Position(), err)
+			}
+			busy, stop := context.WithTimeout(ctx, seconds())
+			defer stop()
+			wrote := make(chan struct{})
+			go func() {
+				defer close(wrote)
+				src.Write(busy, db, 8)
+			}()
+			killed := make(chan struct{})
+			go func() {
+				defer close(killed)
+				time.Sleep(seconds() / 2)
+				srv.Kill()
+				for { // the kernel has to take the process apart first
+					c, err := net.Dial("tcp", srv.Addr())
+					if err != nil {
+						break
+					}
+					c.Close()
+					time.Sleep(20 * time.Millisecond)
+				}
+				srv.Restart()
+			}()
+			r := rand.New(rand.NewPCG(seed, 99))
+			for done := false; !done; {
+				select {
+				case <-wrote:
+					done = true
+				default:
+				}
+				life, kill := context.WithTimeout(ctx, time.Duration(50+r.IntN(600))*time.Millisecond)
+				err := f.Run(life, 0)
+				kill()
+				var fault *sdk.Fault
+				if err != nil && !(errors.As(err, &fault) && fault.Retryable) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatal(err)
+				}
+				if err != nil { // the server is away
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+			<-killed
+			catchUp(t, f, db)
+			c, err := db.Conn(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			d, err := f.Replica.Compare(ctx, c, Database, func(n string) bool { return n == "mark" })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d transactions, %d rolled back, %d by XA, %d statements, %d schema changes; %d readers, events %v; %d tables, %d rows, %d cells equal, %d unknown", src.Committed.Load(), src.RolledBack.Load(), src.XA.Load(), src.Changes.Load(), src.Schema.Load(), f.Opened, f.Replica.Events, d.Tables, d.Rows, d.Cells, d.Unknown)
+			if len(d.Found) > 0 {
+				t.Errorf("differences (DATALINK_SEED=%d):\n%s", seed, strings.Join(d.Found[:min(len(d.Found), 20)], "\n"))
+			}
+			if d.Rows < 20 || d.Unknown > d.Cells {
+				t.Errorf("too little was done: %+v", d)
+			}
+		})
+	}
+}
+
+// catchUp writes a mark and follows until it has come.
+func catchUp(t *testing.T, f *replica.Follower, db *sql.DB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if _, err := db.ExecContext(ctx, fmt.Sprintf("REPLACE INTO %s.mark VALUES (%d)", Database, 1)); err != nil {
+		t.Fatal(err)
+	}
+	seen := false
+	f.Each = func(_ *batch.Tx, e *batch.Event) {
+		if e.Schema != nil && e.Schema.Table == "mark" && e.Kind == batch.Insert {
+			seen = true
+			cancel()
+		}
+	}
+	if err := f.Run(ctx, 0); err != nil || !seen {
+		t.Fatalf("the mark was seen: %v, the reader ended with %v", seen, err)
 	}
 }

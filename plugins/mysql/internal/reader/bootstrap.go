@@ -78,6 +78,7 @@ func (r *Reader) bootstrap(ctx context.Context, c *server.Conn, cat *catalog.Cat
 	}
 	for db, d := range cat.Databases {
 		r.hist.RestoreDatabase(db, d)
+		r.unsavedItems = append(r.unsavedItems, databaseItem(db, d, r.hist.Generation()+1))
 	}
 	base := schema.Place{Base: here.String()}
 	for _, t := range cat.Tables {
@@ -136,11 +137,17 @@ func (r *Reader) touchedSince(ctx context.Context, from *spot) (func(schema.Name
 // entries of their own between two transactions. Those of a first start give the
 // task its first position.
 func (r *Reader) saveLayouts(out *batch.Builder) error {
-	if len(r.unsaved) == 0 {
+	if len(r.unsaved)+len(r.unsavedItems) == 0 {
 		return nil
 	}
 	if err := out.BeginTx(batch.Tx{Begins: true}); err != nil {
 		return err
+	}
+	for len(r.unsavedItems) > 0 && !out.Full() {
+		if err := out.StateItem(&r.unsavedItems[0]); err != nil {
+			return err
+		}
+		r.unsavedItems = r.unsavedItems[1:]
 	}
 	for len(r.unsaved) > 0 && !out.Full() {
 		if err := r.stateOf(out, r.unsaved[0]); err != nil {
@@ -148,7 +155,7 @@ func (r *Reader) saveLayouts(out *batch.Builder) error {
 		}
 		r.unsaved = r.unsaved[1:]
 	}
-	if len(r.unsaved) > 0 || !r.first {
+	if len(r.unsaved)+len(r.unsavedItems) > 0 || !r.first {
 		return out.EndTx(true, nil, nil) // stored with what comes next
 	}
 	r.first = false
@@ -173,9 +180,39 @@ type doubt struct {
 	at   spot
 }
 
+// doubtKey begins the keys of state items that name such tables, so that a reader
+// that dies before it has compared them leaves that to the next.
+const doubtKey = "check:"
+
+func databaseItem(db string, d schema.Default, version uint64) batch.StateItem {
+	value, _ := json.Marshal(d) // two strings
+	return batch.StateItem{Key: databaseKey + db, Version: version, Value: value}
+}
+
+// settled forgets a doubt.
+func (r *Reader) settled(n schema.Name) {
+	delete(r.doubts, n)
+	r.doubted++
+	r.unsavedItems = append(r.unsavedItems, batch.StateItem{Key: doubtKey + n.String(), Version: r.doubted, Deleted: true})
+}
+
+// restoreDoubt puts back what was not compared yet.
+func (r *Reader) restoreDoubt(it *batch.StateItem) error {
+	var n schema.Name
+	if err := json.Unmarshal(it.Value, &n); err != nil {
+		return err
+	}
+	if r.doubts == nil {
+		r.doubts = map[schema.Name]*doubt{}
+	}
+	r.doubts[n] = &doubt{}
+	r.doubted = max(r.doubted, it.Version)
+	return nil
+}
+
 // changed notes that a statement changed a table: what was read of it for a place
 // that this statement comes after is compared with what it was before.
-func (r *Reader) changed(c *schema.Change) error {
+func (r *Reader) changed(out *batch.Builder, c *schema.Change) error {
 	if r.live == nil || !r.wants(c.Table.Database, c.Table.Table) {
 		return nil
 	}
@@ -191,10 +228,17 @@ func (r *Reader) changed(c *schema.Change) error {
 	if r.doubts == nil {
 		r.doubts = map[schema.Name]*doubt{}
 	}
-	if d := r.doubts[c.Table]; d == nil || here.holds(&d.at) {
-		r.doubts[c.Table] = &doubt{}
+	if d := r.doubts[c.Table]; d != nil && !here.holds(&d.at) {
+		return nil
 	}
-	return nil
+	r.doubts[c.Table] = &doubt{}
+	value, err := json.Marshal(c.Table)
+	if err != nil {
+		return err
+	}
+	r.doubted++
+	r.begin1(out)
+	return out.StateItem(&batch.StateItem{Key: doubtKey + c.Table.String(), Version: r.doubted, Value: value})
 }
 
 // compareLayout holds a layout by statements against the server's at the same
@@ -240,7 +284,7 @@ func (r *Reader) settleDoubts(ctx context.Context) error {
 		} else if err := r.compareLayout(n, have, d); err != nil {
 			return err
 		}
-		delete(r.doubts, n)
+		r.settled(n)
 	}
 	if !ask || time.Since(r.asked) < askEvery {
 		return nil
@@ -272,7 +316,7 @@ func (r *Reader) settleDoubts(ctx context.Context) error {
 		case i >= 0:
 			d.want = cat.Tables[i]
 		case cat.Refused[n] != nil:
-			delete(r.doubts, n)
+			r.settled(n)
 		default:
 			d.gone = true
 		}
@@ -281,7 +325,7 @@ func (r *Reader) settleDoubts(ctx context.Context) error {
 }
 
 // askEvery bounds how often the server is asked for layouts.
-const askEvery = 500 * time.Millisecond
+const askEvery = 100 * time.Millisecond
 
 // placeHere is the place of statements that stand behind the last transaction.
 func (r *Reader) placeHere() schema.Place {

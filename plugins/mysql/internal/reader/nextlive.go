@@ -24,7 +24,7 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 	defer func() { l.ctx = nil }()
 	r.silent, l.ends = 0, 0
 	for r.ended == nil && !out.Full() && ctx.Err() == nil && r.silent < quietBytes {
-		if !r.tx.active && !r.tx.open && len(r.levels) == 0 && l.next != snapshot.More && len(r.unsaved)+len(r.doubts) > 0 {
+		if !r.tx.active && !r.tx.open && len(r.levels) == 0 && l.next != snapshot.More && len(r.unsaved)+len(r.unsavedItems)+len(r.doubts) > 0 {
 			if err := errors.Join(r.settleDoubts(ctx), r.saveLayouts(out)); err != nil {
 				r.ended = r.fault(err)
 				break

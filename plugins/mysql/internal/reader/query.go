@@ -24,10 +24,12 @@ func (r *Reader) query(out *batch.Builder, ev *binlog.Event) error {
 		if err := r.commitPrepared(arg); err != nil {
 			return err
 		}
-		return r.endPrepared(out, xid(arg))
+		r.tx.xa = xid(arg)
+		return nil
 	case binlog.XARollback:
 		delete(r.xa, xid(arg))
-		return r.endPrepared(out, xid(arg))
+		r.tx.xa = xid(arg)
+		return nil
 	case binlog.Other:
 	default:
 		return nil
@@ -191,7 +193,7 @@ func (r *Reader) schemaOf(n schema.Name) (*batch.Schema, error) {
 func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Statement, eff *schema.Effect) error {
 	for i := range eff.Changes {
 		delete(r.tables.current, eff.Changes[i].Table)
-		if err := r.changed(&eff.Changes[i]); err != nil {
+		if err := r.changed(out, &eff.Changes[i]); err != nil {
 			return err
 		}
 	}

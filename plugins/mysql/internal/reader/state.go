@@ -67,6 +67,10 @@ func (r *Reader) restore(ctx context.Context, state []batch.StateItem) error {
 			if err := r.restoreOnline(name, it.Value, at); err != nil {
 				return bad(err)
 			}
+		} else if strings.HasPrefix(it.Key, doubtKey) {
+			if err := r.restoreDoubt(it); err != nil {
+				return bad(err)
+			}
 		} else if name, ok := strings.CutPrefix(it.Key, tableKey); ok {
 			var v []schema.Version
 			if err := json.Unmarshal(it.Value, &v); err != nil {

@@ -16,10 +16,11 @@ import (
 // tx is the transaction that is being read.
 type tx struct {
 	active    bool
-	open      bool // out has an entry of it open
-	passed    bool // since the last entry whole transactions went by without events
-	begun     bool // part of it was delivered
-	ignored   bool // written by a task whose changes are left out
+	open      bool   // out has an entry of it open
+	passed    bool   // since the last entry whole transactions went by without events
+	begun     bool   // part of it was delivered
+	xa        string // prepared transaction that it commits or rolls back
+	ignored   bool   // written by a task whose changes are left out
 	ordinal   uint64
 	bounds    binlog.Bounds
 	index     binlog.Indexer
@@ -95,6 +96,13 @@ func (r *Reader) finish(out *batch.Builder) error {
 		return nil
 	}
 	t := &r.tx
+	if t.xa != "" { // behind its rows: until then a new reader needs to find them
+		id := t.xa
+		t.xa = ""
+		if err := r.endPrepared(out, id); err != nil {
+			return err
+		}
+	}
 	t.active = false
 	if r.live != nil {
 		r.advanceLive()

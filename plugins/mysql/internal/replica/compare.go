@@ -49,7 +49,8 @@ func (r *Replica) Compare(ctx context.Context, c *sql.Conn, database string, ski
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(r.Tables)) {
-		if strings.HasPrefix(n, database+".") && !seen[n] && len(r.Tables[n].Rows) > 0 {
+		table, ours := strings.CutPrefix(n, database+".")
+		if ours && !seen[n] && (skip == nil || !skip(table)) && len(r.Tables[n].Rows) > 0 {
 			d.Found = append(d.Found, fmt.Sprintf("%s is not at the source, the target has %d rows", n, len(r.Tables[n].Rows)))
 		}
 	}
