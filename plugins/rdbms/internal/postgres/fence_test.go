@@ -401,3 +401,50 @@ func TestRelease(t *testing.T) {
 		t.Errorf("a new task of the name begins at %+v", c.Points[0])
 	}
 }
+
+// A look takes nothing: the session of the execution in force goes on.
+func TestLook(t *testing.T) {
+	s := start(t)
+	d := s.db(t)
+	ctx := context.Background()
+	a, b := d.writer(t, on(ledger.Switches{})), d.writer(t, on(ledger.Switches{}))
+	if c, err := b.Look(ctx, execution("x1", 1)); err != nil || len(c.Points) != 1 || !c.Points[0].Position.IsZero() {
+		t.Errorf("an empty target: %+v, %v", c, err)
+	}
+	if got := d.list(t, "SELECT to_regclass('datalink_progress') IS NULL"); got != "t" {
+		t.Error("a look made tables")
+	}
+	claim(t, a, execution("x1", 1))
+	must(t, write(a, nextOf(0, 1), line(t, 1)))
+	c, err := b.Look(ctx, execution("x2", 2))
+	if err != nil || c.Points[0].BatchNo != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := b.Look(ctx, execution("x0", 0)); !errors.Is(err, sdk.ErrFenced) {
+		t.Errorf("a lower epoch: %v", err)
+	}
+	texts, _, err := b.Rehearse(ctx, keyed())
+	if err != nil || len(texts) != 1 || !strings.HasPrefix(texts[0], `CREATE TABLE "public"."t"`) {
+		t.Errorf("rehearsal %q, %v", texts, err)
+	}
+	must(t, write(a, nextOf(0, 2), line(t, 2)))
+}
+
+// What the server, database or user sets is overruled where a commit would not be
+// one, or a statement would be cut short.
+func TestSettings(t *testing.T) {
+	s := start(t)
+	d := s.db(t)
+	d.rows(t, "ALTER DATABASE "+d.name+" SET synchronous_commit = off; ALTER DATABASE "+d.name+" SET default_transaction_isolation = 'serializable'; ALTER DATABASE "+d.name+" SET statement_timeout = 300")
+	w := d.writer(t, on(ledger.Switches{}))
+	claim(t, w, execution("x1", 1))
+	must(t, write(w, nextOf(0, 1), line(t, 1)))
+	l, err := w.take(context.Background(), 0)
+	must(t, err)
+	defer l.give()
+	r, err := l.s.query(context.Background(), "SELECT current_setting('synchronous_commit'), current_setting('transaction_isolation'), current_setting('statement_timeout')")
+	must(t, err)
+	if got := r[0].text(0) + " " + r[0].text(1) + " " + r[0].text(2); got != "on read committed 0" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -40,7 +40,6 @@ func (w *Writer) settings() [][2]string {
 		{"standard_conforming_strings", "on"},
 		{"default_transaction_isolation", "read committed"},
 		{"default_transaction_deferrable", "off"},
-		{"statement_timeout", "0"},
 		{"idle_in_transaction_session_timeout", "0"},
 		{"idle_session_timeout", "0"},
 		{"lock_timeout", ms(w.cfg.LockTimeout)},
@@ -76,7 +75,7 @@ func (w *Writer) dial(ctx context.Context) (*session, error) {
 
 func (s *session) set(ctx context.Context, settings [][2]string) error {
 	var b strings.Builder
-	b.WriteString("SELECT set_config(v.name, v.val, false) FROM (VALUES ")
+	b.WriteString("SET statement_timeout = 0;\nSELECT set_config(v.name, v.val, false) FROM (VALUES ")
 	for i, kv := range settings {
 		if i > 0 {
 			b.WriteString(", ")
