@@ -88,10 +88,7 @@ writers:
 		t.Helper()
 		var want, inFile, inCopy []string
 		for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-			want = nil
-			for _, l := range cellLines(t, c, "shop:orders", columns[1:]) {
-				want = append(want, l)
-			}
+			want = cellLines(t, c, "shop:orders", columns[1:])
 			inFile = sqlLines(target)
 			inCopy = nil
 			if _, err := c.Describe(ctx, "copy"); err == nil {
