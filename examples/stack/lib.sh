@@ -141,7 +141,12 @@ start_locked() {
 	if [ ! -e "$DIR/data.ready" ]; then
 		rm -rf "$DIR/data"
 		mkdir -p "$DIR/data"
-		init_data >"$DIR/init.log" 2>&1 || { tail -20 "$DIR/init.log" >&2; die "the data folder could not be made; see $DIR/init.log"; }
+		init_data >"$DIR/init.log" 2>&1 || {
+			say "the data folder could not be made: $(grep -im3 error "$DIR/init.log" | tr '\n' ' '); once more"
+			rm -rf "$DIR/data"
+			mkdir -p "$DIR/data"
+			init_data >"$DIR/init.log" 2>&1 || { tail -20 "$DIR/init.log" >&2; die "the data folder could not be made; see $DIR/init.log"; }
+		}
 		touch "$DIR/data.ready"
 	fi
 	# What a killed server left: its pid in there may be a zombie or another process by now.

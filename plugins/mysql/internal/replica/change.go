@@ -47,6 +47,9 @@ func (r *Replica) change(c *batch.Change) error {
 		if t.Schema != nil {
 			old = t.Schema.Column(c.OldName)
 		}
+		if old >= 0 && integer(t.Schema.Columns[old].Type) && integer(c.Column.Type) {
+			break // a number stays what it is
+		}
 		if old < 0 || t.Schema.Columns[old].Type != c.Column.Type || t.Schema.Columns[old].Native != c.Column.Native || t.Schema.Columns[old].Charset != c.Column.Charset {
 			t.forget(c.Column.Name)
 		}
@@ -69,6 +72,8 @@ func (r *Replica) change(c *batch.Change) error {
 	}
 	return nil
 }
+
+func integer(t batch.Type) bool { return t >= batch.Int8 && t <= batch.Uint64 }
 
 // forget makes the cells of a column unknown.
 func (t *Table) forget(column string) {
