@@ -211,6 +211,9 @@ func (r *Reader) definition(out *batch.Builder, ev *binlog.Event, st *binlog.Sta
 		switch c.Kind {
 		case schema.Renamed:
 			r.noteChange(c.Old)
+			if r.live != nil && r.live.weaver != nil && !r.tx.ignored {
+				r.live.weaver.Renamed(c.Old.Database, c.Old.Table, c.Table.Database, c.Table.Table)
+			}
 		case schema.Created:
 			if r.live != nil && !r.tx.ignored {
 				r.live.weaver.Created(c.Table.Database, c.Table.Table)

@@ -164,7 +164,7 @@ func (s *Selection) Append(out *batch.Builder, packet []byte) error {
 		v := b[head : head+n]
 		b = b[head+n:]
 		if p := s.place[i]; p >= 0 {
-			s.key[p] = v
+			s.key[p] = append(s.key[p][:0], v...)
 		}
 		if err := s.put(out, c, s.types[i], v); err != nil {
 			out.DropRow()

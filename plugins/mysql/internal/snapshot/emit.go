@@ -60,6 +60,7 @@ func (w *Weaver) choose(here Place) (Next, error) {
 	for _, v := range w.opening {
 		v.cur, v.since, v.before, v.low = here, w.number, v.table.changes, string(w.src.Position(0))
 		v.table.windows = append(v.table.windows, v)
+		v.table.opened = true
 		if v.hold() {
 			w.held = v
 		}
@@ -93,6 +94,7 @@ func (w *Weaver) drop() {
 		if p.window.void.Load() {
 			p.window.pending--
 			w.used -= p.bytes
+			w.keep(p)
 			if p.window.span != nil {
 				p.window.span.lost = true
 			}
@@ -312,6 +314,7 @@ func (w *Weaver) handedOver(p *piece) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.used -= p.bytes
+	w.keep(p)
 	w.handed += uint64(p.rows)
 	p.window.pending--
 	w.now = nil

@@ -34,13 +34,13 @@ type shape struct {
 	sel     *rows.Selection
 	ordinal uint64 // of the next row in its transaction
 	out     *batch.Builder
-	last    *mark
+	weaver  *Weaver
 }
 
 // add appends a row.
 func (b *shape) add(packet []byte) error {
 	if b.out == nil {
-		b.out = batch.NewBuilder(batch.Limits{Block: 1 << 30, Full: 64 << 10, Events: 1 << 20})
+		b.out = b.weaver.builder()
 		if err := b.out.BeginTx(batch.Tx{Begins: true, Ordinal: b.ordinal}); err != nil {
 			return err
 		}
@@ -60,6 +60,28 @@ func (b *shape) rows() int {
 		return 0
 	}
 	return b.out.Len()
+}
+
+// builder returns an empty builder, one of those that were used if there is one.
+func (w *Weaver) builder() *batch.Builder {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.spare); n > 0 {
+		b := w.spare[n-1]
+		w.spare = w.spare[:n-1]
+		b.Reset()
+		b.Forget()
+		return b
+	}
+	return batch.NewBuilder(batch.Limits{Block: 1 << 30, Full: w.cfg.Piece, Events: 1 << 20})
+}
+
+// keep takes a builder back, unless it holds much more than a piece needs.
+func (w *Weaver) keep(p *piece) {
+	if p.out != nil && p.bytes < 2*w.cfg.Piece && len(w.spare) < w.cfg.Parallel+2 {
+		w.spare = append(w.spare, p.out)
+	}
+	p.out = nil
 }
 
 // here is the place after the row that was added last.

@@ -109,7 +109,7 @@ func (w *Weaver) cuts(ctx context.Context, s *session, sel *rows.Selection, coun
 
 // boundary reads one row and returns its key; nil: there is none.
 func (w *Weaver) boundary(ctx context.Context, s *session, sel *rows.Selection, sql string) (*mark, error) {
-	b := &shape{sel: sel}
+	b := &shape{weaver: w, sel: sel}
 	var m *mark
 	err := selectRows(ctx, s.Conn, sql, sel, func(packet []byte) error {
 		if err := b.add(packet); err != nil {

@@ -52,7 +52,7 @@ func from(sel *rows.Selection) string {
 
 func (w *Weaver) readSpan(ctx context.Context, s *session, v *window, sel *rows.Selection) error {
 	sp := v.span
-	b := &shape{window: v, sel: sel, ordinal: 1}
+	b := &shape{weaver: w, window: v, sel: sel, ordinal: 1}
 	index := ordered(sel)
 	most := w.limit.most(w.cfg.ChunkRows)
 	width := 0
@@ -81,17 +81,15 @@ func (w *Weaver) readSpan(ctx context.Context, s *session, v *window, sel *rows.
 			width = max(1, size/n)
 		}
 		end := limit == 0 || n < limit
+		hi := sp.to
+		if !end {
+			hi = b.here()
+		}
 		p, err := b.take()
 		if err != nil {
 			return err
 		}
-		if p.rows == 0 && !end {
-			continue
-		}
-		p.hi, p.end = b.last, end
-		if end {
-			p.hi = sp.to
-		}
+		p.hi, p.end = hi, end
 		if err := w.push(ctx, p); err != nil {
 			return err
 		}
@@ -121,11 +119,12 @@ func (w *Weaver) readChunk(ctx context.Context, s *session, b *shape, limit int)
 		}
 		err = selectRows(ctx, s.Conn, sql, b.sel, func(packet []byte) error {
 			if b.size() >= w.cfg.Piece {
+				hi := b.here()
 				p, err := b.take()
 				if err != nil {
 					return err
 				}
-				p.hi = b.last
+				p.hi = hi
 				if err := w.push(ctx, p); err != nil {
 					return err
 				}
@@ -135,7 +134,6 @@ func (w *Weaver) readChunk(ctx context.Context, s *session, b *shape, limit int)
 			}
 			n++
 			size += len(packet)
-			b.last = b.here()
 			return nil
 		})
 		if err != nil {
@@ -182,7 +180,7 @@ func (w *Weaver) readWhole(ctx context.Context, s *session, v *window, sel *rows
 	if err := s.unbounded(ctx, true); err != nil {
 		return err
 	}
-	b := &shape{window: v, sel: sel, ordinal: 1}
+	b := &shape{weaver: w, window: v, sel: sel, ordinal: 1}
 	first, rows := true, 0
 	give := func(end bool) error {
 		p, err := b.take()
@@ -251,7 +249,7 @@ func (w *Weaver) readHeld(ctx context.Context, s *session, t *table) (err error)
 		w.replan(t)
 		return errVoid
 	}
-	b := &shape{window: v, sel: sel, ordinal: 1}
+	b := &shape{weaver: w, window: v, sel: sel, ordinal: 1}
 	for part := range chunked(v.keys, keysAtOnce) {
 		if err := selectKeys(ctx, s, sel, part, b.add); err != nil {
 			return err

@@ -44,6 +44,7 @@ type Weaver struct {
 	ids      uint32 // of the next schema
 
 	inquiries []*inquiry
+	spare     []*batch.Builder
 	failures  int // of listing, in a row
 
 	// Of the reader's goroutine.
@@ -177,6 +178,10 @@ func (w *Weaver) Row(s *batch.Schema, out *batch.Builder) {
 	if out.LastWhole() {
 		return
 	}
+	out.DropLast()
+	if !t.opened {
+		return // nothing of the table was read before the change
+	}
 	t.touched[string(key)] = struct{}{}
 	if old != nil {
 		t.touched[string(old)] = struct{}{}
@@ -184,7 +189,6 @@ func (w *Weaver) Row(s *batch.Schema, out *batch.Builder) {
 	if t.stated = t.stated && len(t.touched) > 1; !t.stated {
 		w.signal()
 	}
-	out.DropLast()
 }
 
 // Changed says that a schema change or a truncation of a table went by.
@@ -210,6 +214,27 @@ func (w *Weaver) Created(database, tab string) {
 	t.phase, t.planned = Done, true
 	w.put(t)
 	w.active.Store(true)
+	w.signal()
+}
+
+// Renamed says that a table has another name from here on: what is done stays done,
+// and a snapshot that is under way begins anew.
+func (w *Weaver) Renamed(oldDatabase, oldTable, database, tab string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.tables[schema.Name{Database: oldDatabase, Table: oldTable}]
+	if t == nil || !w.src.Wants(database, tab) {
+		return
+	}
+	to := newTable(schema.Name{Database: database, Table: tab})
+	if to.asked = t.phase != Done; !to.asked {
+		to.phase, to.planned, to.rows = Done, true, t.rows
+	}
+	t.cancel()
+	t.phase, t.gone, t.stated = Done, true, false
+	w.put(to)
+	w.active.Store(true)
+	w.cond.Broadcast()
 	w.signal()
 }
 

@@ -30,6 +30,7 @@ type table struct {
 	// Of the reader's goroutine.
 	noted   map[string]uint64 // keys that the stream changed, with a number that rises
 	windows []*window
+	opened  bool                // a window was
 	touched map[string]struct{} // keys of updates that were held back
 	changes uint64              // row events of the table, and what they were counted at last
 }
@@ -86,6 +87,9 @@ func (t *table) note(key []byte, number uint64) {
 
 // changed reports whether the stream changed a key since the window opened.
 func (v *window) changed(key []byte) bool {
+	if len(v.table.noted) == 0 {
+		return false
+	}
 	n, ok := v.table.noted[string(key)]
 	return ok && n > v.since
 }
