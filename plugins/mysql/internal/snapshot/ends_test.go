@@ -43,7 +43,7 @@ func TestEnds(t *testing.T) {
 			}
 			var looks []look
 			unsound := 0
-			for until := time.Now().Add(15 * time.Second); time.Now().Before(until) && len(looks) < 1500; {
+			for until := time.Now().Add(6 * time.Second); time.Now().Before(until) && len(looks) < 1500; {
 				l := look{}
 				var executed string
 				if _, err := sess.Exec(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"); err != nil {
