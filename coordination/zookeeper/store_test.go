@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.nofailfile", "true") // mutants fail on purpose
 	_ = flag.Set("rapid.shrinktime", "1s")
 	if !isSet("rapid.checks") {
-		_ = flag.Set("rapid.checks", "25")
+		_ = flag.Set("rapid.checks", "12")
 	}
 	os.Exit(m.Run())
 }
@@ -109,11 +109,18 @@ func snapshot(t coordtest.T, e *stack.Ensemble) (back func()) {
 	return func() { offline(func(data, copied string) { replace(data, copied) }) }
 }
 
-func TestSuite(t *testing.T) { coordtest.Run(t, fresh(servers(t, 1))) }
+// The suites have servers of their own and wait most of the time.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	coordtest.Run(t, fresh(servers(t, 1)))
+}
 
-func TestSuiteOnAnEnsemble(t *testing.T) { coordtest.Run(t, fresh(servers(t, 3))) }
+func TestSuiteOnAnEnsemble(t *testing.T) {
+	t.Parallel()
+	coordtest.Run(t, fresh(servers(t, 3)))
+}
 
 func TestMutants(t *testing.T) {
-	_ = flag.Set("rapid.checks", "10")
+	t.Parallel()
 	coordtest.RunMutants(t, fresh(servers(t, 1)))
 }

@@ -178,7 +178,7 @@ func TestTorture(t *testing.T) {
 		}},
 	}
 	counts := map[string]int{}
-	for end := time.Now().Add(setting("DATALINK_TORTURE", 30*time.Second)); time.Now().Before(end); {
+	for end := time.Now().Add(setting("DATALINK_TORTURE", 20*time.Second)); time.Now().Before(end); {
 		a := actions[rnd.IntN(len(actions))]
 		t.Logf("%s", a.name)
 		counts[a.name]++
