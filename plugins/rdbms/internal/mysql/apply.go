@@ -282,24 +282,33 @@ func (a *applier) removes(p *plan, seg []sdk.Change, at []int32) error {
 	head := "DELETE FROM " + p.table + " WHERE "
 	for len(at) > 0 {
 		a.text = append(a.text[:0], head...)
-		n := 0
-		var err error
+		n, some := 0, false
 		one := len(p.key) == 1
 		if one {
 			a.text = append(append(a.text, p.columns[p.key[0]].name...), " IN ("...)
 		}
 		for ; n < len(at) && len(a.text) < packetText-4096 && (n < packetKeys || one && n < packetRows); n++ {
-			c := &seg[at[n]]
-			if n > 0 {
-				if one {
-					a.text = append(a.text, ',')
-				} else {
-					a.text = append(a.text, " OR "...)
-				}
+			c, from := &seg[at[n]], len(a.text)
+			switch {
+			case !some:
+			case one:
+				a.text = append(a.text, ',')
+			default:
+				a.text = append(a.text, " OR "...)
 			}
+			var err error
 			if a.text, err = a.appendKey(a.text, p, c.Key, c.Before, !one); err != nil {
-				return err
+				a.text = a.text[:from]
+				if err := a.refuse(c, int(at[n]), err); err != nil {
+					return err
+				}
+				continue
 			}
+			some = true
+		}
+		if !some {
+			at = at[n:]
+			continue
 		}
 		if one {
 			a.text = append(a.text, ')')

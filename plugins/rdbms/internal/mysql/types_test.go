@@ -21,6 +21,7 @@ func init() {
 	suite["every type"] = everyType
 	suite["values that do not fit"] = unfitValues
 	suite["collations are kept"] = collations
+	suite["a key that does not fit"] = unfitKey
 }
 
 // typed is a column and values that come back as they went.
@@ -235,6 +236,23 @@ func unfitValues(t *testing.T, s *testServer) {
 			}
 		}
 	}
+}
+
+// unfitKey: a key that the target cannot hold names its record, whatever is done
+// with it.
+func unfitKey(t *testing.T, s *testServer) {
+	db := s.database(t)
+	k := &batch.Schema{ID: 1, Table: "t", Key: []int{0}, Columns: []batch.Column{{Name: "id", Type: batch.Int64}, {Name: "c", Type: batch.Int32, Flags: batch.Nullable}}}
+	s.SQL("CREATE TABLE t (id TINYINT PRIMARY KEY, c INT)", db)
+	a := s.writer(t, db, func(cfg *Config) { cfg.OnUnfit = target.DeadLetter })
+	claim(t, a, execution("a", 1))
+	rowtest.Must(t, write(a, next(0, 1), insert(t, k, 1, 1)))
+	for _, c := range []sdk.Change{insert(t, k, 300, 1), remove(t, k, 300, 1), patch(t, sdk.Patch, k, rowtest.Vals(300, 1), rowtest.Vals(300, 2))} {
+		if err := write(a, next(0, 2), remove(t, k, 1, 1), c); !errors.Is(err, &sdk.Fault{Code: sdk.CodeUnfit}) {
+			t.Errorf("%s: got %v, want %s", c.Op, err, sdk.CodeUnfit)
+		}
+	}
+	expect(t, s, db, "SELECT * FROM t", "1 1")
 }
 
 // collations: a column keeps the source's collation where the server has it; else
