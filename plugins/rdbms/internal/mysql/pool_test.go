@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/target"
 	"github.com/datalink-go/datalink/sdk"
 )
 
@@ -44,7 +45,7 @@ func (p *pooled) Read(b []byte) (int, error) {
 func poolingProxy(t *testing.T, s *testServer) {
 	db := s.database(t)
 	var first net.Conn
-	direct := dialer(30e9)
+	direct := target.Dialer(30e9)
 	w := s.writer(t, db, func(c *Config) {
 		c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := direct(ctx, network, addr)
