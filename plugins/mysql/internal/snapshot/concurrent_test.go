@@ -186,7 +186,7 @@ func TestUnderLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := stack.Start(t, c.kind, c.options...)
-			const rows = 6000
+			const rows = 4000
 			prepareConcurrent(srv, rows)
 			keyless := !strings.Contains(c.name, "minimal")
 			stop := load(t, srv, 3, changeConcurrent(rows, keyless))
