@@ -94,6 +94,7 @@ type source interface {
 	sdk.Releaser
 	sdk.RangeReader
 	sdk.KeyReader
+	sdk.Snapshotter
 }
 
 // openReader chooses the dialect by the scheme of the url.
@@ -130,7 +131,9 @@ type copier interface {
 }
 
 // Without names the capabilities of the manifest that the reader lacks.
-func (unplaced) Without() []string { return []string{manifest.CanReadRange, manifest.CanReadKeys} }
+func (unplaced) Without() []string {
+	return []string{manifest.CanReadRange, manifest.CanReadKeys, manifest.CanSnapshot}
+}
 
 // ReadRange is refused.
 func (unplaced) ReadRange(context.Context, sdk.Range, *batch.Builder) (sdk.Placed, error) {
@@ -142,7 +145,12 @@ func (unplaced) ReadKeys(context.Context, *batch.Schema, [][]byte, *batch.Builde
 	return sdk.Placed{}, errUnplaced
 }
 
-var errUnplaced = sdk.Faultf(sdk.CodeUnimplemented, "a source without a log cannot place single rows in it")
+// Snapshot is refused.
+func (unplaced) Snapshot(context.Context, sdk.SnapshotRequest) (sdk.SnapshotStatus, error) {
+	return sdk.SnapshotStatus{}, errUnplaced
+}
+
+var errUnplaced = sdk.Faultf(sdk.CodeUnimplemented, "a source without a log has no place for rows beside the others")
 
 func database(cfg ReaderConfig) (db scan.Database, parallel int, err error) {
 	f, err := scan.NewFilter(cfg.Tables)

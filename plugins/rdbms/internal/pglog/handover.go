@@ -215,6 +215,11 @@ func (r *Reader) deliver(out *batch.Builder, c *scan.Chunk) error {
 			return err
 		}
 	}
+	phase := "running"
+	if c.Last {
+		phase = "done"
+	}
+	r.asked.note(s.Name(), phase, c.Rows)
 	h.step += 2
 	r.here.step = h.step
 	return out.EndTx(true, nil, r.here.append(nil))

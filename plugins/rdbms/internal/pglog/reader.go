@@ -58,6 +58,7 @@ type Reader struct {
 	win     struct{ until lsn }
 
 	handed handed
+	asked  asked
 	now    *slab
 	next   int
 	watch  *watch
@@ -98,6 +99,9 @@ func (r *Reader) reset() {
 	r.snap, r.windows = handover{}, map[uint32]*window{}
 	r.win.until, r.now, r.next = 0, nil, 0
 	r.low = 0
+	r.asked.mu.Lock()
+	r.asked.news, r.asked.waiting, r.asked.low = nil, nil, place{}
+	r.asked.mu.Unlock()
 }
 
 // Open finds the place to begin at and makes slot and publication ready.
@@ -190,6 +194,10 @@ func (r *Reader) step(ctx context.Context, out *batch.Builder) (need, error) {
 	switch {
 	case r.tx.replay != nil:
 		return needNothing, r.replayOne(ctx, out)
+	case !r.tx.active && r.asked.newlyAsked() && !r.pending():
+		return needNothing, r.accept(out)
+	case !r.tx.active && len(r.asked.waiting) > 0 && !r.pending() && time.Since(r.asked.tried) >= askedEvery:
+		return needNothing, r.begun(ctx)
 	case !r.tx.active && r.snap.due(r.here.lsn):
 		if !out.Empty() {
 			return handOver, nil
@@ -248,7 +256,11 @@ func (r *Reader) receive(ctx context.Context, out *batch.Builder) (more bool, er
 	if !out.Empty() {
 		return false, nil
 	}
-	tick := time.NewTimer(idleEvery)
+	wait := idleEvery
+	if len(r.asked.waiting) > 0 {
+		wait = askedEvery
+	}
+	tick := time.NewTimer(wait)
 	defer tick.Stop()
 	select {
 	case s, ok := <-r.pump.full:
@@ -302,6 +314,11 @@ func (r *Reader) Durable(_ context.Context, upTo sdk.Position) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.low = max(r.low, p.lsn)
+	r.asked.mu.Lock()
+	if p.compare(r.asked.low) > 0 {
+		r.asked.low = p
+	}
+	r.asked.mu.Unlock()
 	if r.pump == nil {
 		return nil
 	}

@@ -115,6 +115,14 @@ func (r *Reader) prepare(ctx context.Context) error {
 		return err
 	}
 	r.here.lsn, r.here.step = least.lsn, least.step&^1
+	if !r.start.snapshot {
+		for _, t := range tables {
+			// Asked for while the stream ran.
+			if it := r.items[t.OID]; it != nil && !it.Done {
+				r.snap.tables = append(r.snap.tables, t)
+			}
+		}
+	}
 	if r.start.snapshot {
 		for _, t := range tables {
 			it := r.items[t.OID]
