@@ -24,7 +24,7 @@ func two() *batch.Schema {
 }
 
 func TestApply(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	up := func(t *testing.T, sc *batch.Schema, v ...any) sdk.Change {
 		return change(t, sdk.Upsert, sc, nil, v)
 	}
@@ -215,7 +215,7 @@ func TestApply(t *testing.T) {
 
 // All records that cannot be written are named, and nothing of the batch is.
 func TestRecordErrors(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	d := s.db(t)
 	d.rows(t, "CREATE TABLE t (id bigint PRIMARY KEY, v text CHECK (v <> 'bad'), n int)")
 	w := d.writer(t, Config{})
@@ -243,7 +243,7 @@ func TestRecordErrors(t *testing.T) {
 }
 
 func TestReconcile(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	ctx := context.Background()
 	for _, c := range []struct {
 		name   string
@@ -301,7 +301,7 @@ func TestReconcile(t *testing.T) {
 }
 
 func TestPrepare(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	ctx := context.Background()
 	for _, c := range []struct {
 		name, before string

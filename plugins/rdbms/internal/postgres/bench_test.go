@@ -101,7 +101,7 @@ func BenchmarkWrite(b *testing.B) {
 
 func benchWrite(b *testing.B, rows int, kind batch.Kind) {
 	ctx := context.Background()
-	d := start(b).db(b)
+	d := start(b, "-c", "fsync=on").db(b)
 	w := d.writer(b, Config{})
 	claim(b, w, execution("x1", 1))
 	_, err := w.Prepare(ctx, benchSchema())

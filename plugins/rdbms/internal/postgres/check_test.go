@@ -23,7 +23,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	cert, key := certificate(t)
-	s := start(t, "-c", "ssl=on", "-c", "ssl_cert_file="+cert, "-c", "ssl_key_file="+key)
+	s := start(t, "-c", "fsync=on", "-c", "ssl=on", "-c", "ssl_cert_file="+cert, "-c", "ssl_key_file="+key)
 	ctx := context.Background()
 	texts := func(t *testing.T, w *Writer) string {
 		t.Helper()

@@ -70,7 +70,7 @@ func TestCrash(t *testing.T) {
 		crashChild(t, url)
 		return
 	}
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	for i, fp := range failpoints {
 		count := 1
 		if i >= 6 {
@@ -96,7 +96,7 @@ func TestCrash(t *testing.T) {
 // claims at once and writes the rest; the first wakes, is refused, and writes
 // nothing.
 func TestZombie(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	for _, fp := range []string{"rdbms.fenced:2:stop", "rdbms.applied:2:stop", "rdbms.committed:2:stop", "rdbms.claim.begun:1:stop"} {
 		t.Run(fp, func(t *testing.T) {
 			d := s.db(t)

@@ -11,7 +11,7 @@ import (
 )
 
 func TestDDL(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	column := func(name string, typ batch.Type, change ...func(*batch.Column)) *batch.Column {
 		c := &batch.Column{Name: name, Type: typ, Flags: batch.Nullable}
 		for _, f := range change {
@@ -96,7 +96,7 @@ func TestDDL(t *testing.T) {
 
 // Rows of the new layout follow the change in the same transaction.
 func TestDDLAmongRows(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	d := s.db(t)
 	w := d.writer(t, Config{})
 	claim(t, w, execution("x1", 1))

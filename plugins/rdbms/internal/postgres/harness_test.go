@@ -118,9 +118,10 @@ type server struct {
 	n atomic.Int32
 }
 
+// start starts a server that survives the death of processes, not of the machine.
 func start(t testing.TB, options ...string) *server {
 	t.Helper()
-	return &server{Server: stack.Start(t, "postgres", options...), t: t}
+	return &server{Server: stack.Start(t, "postgres", append([]string{"-c", "fsync=off"}, options...)...), t: t}
 }
 
 // db is a database of its own for a part of a test.

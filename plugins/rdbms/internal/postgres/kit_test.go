@@ -97,7 +97,7 @@ func (p *pcg) Int(lo, hi int) int {
 }
 
 func TestConformance(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	d := s.db(t)
 	ctx := context.Background()
 	conn, err := pgconn.Connect(ctx, d.url)

@@ -59,7 +59,7 @@ const micro = 838*3600e6 + 59*60e6 + 59*1e6 + 999999
 // Each type with its limits: as it is created, as PostgreSQL shows it, as it is
 // read back.
 func TestTypes(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	d := s.db(t)
 	ctx := context.Background()
 	col := func(t batch.Type, change ...func(*batch.Column)) batch.Column {
@@ -162,7 +162,7 @@ func TestTypes(t *testing.T) {
 
 // What the target cannot hold follows the policy.
 func TestUnfit(t *testing.T) {
-	s := start(t, "-c", "fsync=off")
+	s := start(t)
 	d := s.db(t)
 	for _, c := range []struct {
 		name   string
