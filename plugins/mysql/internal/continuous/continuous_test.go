@@ -116,6 +116,7 @@ func TestContinuous(t *testing.T) {
 					time.Sleep(5 * time.Millisecond)
 				}
 			}
+			quiet(t, db)
 			if err := f.Run(ctx, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -231,6 +232,7 @@ func TestContinuousLive(t *testing.T) {
 				}
 			}
 			<-killed
+			quiet(t, db)
 			catchUp(t, f, db)
 			c, err := db.Conn(ctx)
 			if err != nil {
@@ -249,6 +251,21 @@ func TestContinuousLive(t *testing.T) {
 				t.Errorf("too little was done: %+v", d)
 			}
 		})
+	}
+}
+
+// quiet waits until statements whose sessions went away have come to their end.
+func quiet(t *testing.T, db *sql.DB) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var n int
+		err := db.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '" + Database + "' AND ID <> CONNECTION_ID()").Scan(&n)
+		if err == nil && n == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d sessions are still there, %v", n, err)
+		}
 	}
 }
 
