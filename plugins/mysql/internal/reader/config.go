@@ -28,6 +28,7 @@ type Config struct {
 	Cascades       string           `config:"cascades" doc:"foreign keys whose actions the log does not hold (MariaDB, MySQL before 9.6): stop, or rely on the target to have the same keys" enum:"stop|accept" default:"stop"`
 	IgnoreOrigins  sdk.Strings      `config:"ignoreOrigins" doc:"DataLink tasks, by name, uid or name=uid, whose writes to this server are not read; * = all: for a task in the opposite direction" default:"[]"`
 	OnlineChanges  string           `config:"onlineChanges" doc:"tables that gh-ost and pt-online-schema-change make beside one that is read: leave them out and see the swap as a schema change, or take them as tables like others" enum:"recognize|off" default:"recognize"`
+	OnPurged       string           `config:"onPurged" doc:"a stored position whose log the server has purged: stop, or go on at the end of the log and take all tables anew" enum:"stop|resnapshot" default:"stop"`
 	OnUnknownTable string           `config:"onUnknownTable" doc:"a table whose layout is not known: stop, or read its columns as @1, @2, …" enum:"stop|positional" default:"stop"`
 	OnStatement    string           `config:"onStatement" doc:"a change that the log holds as a statement and not as rows: stop, or leave it out" enum:"stop|ignore" default:"stop"`
 	IgnoreStmts    sdk.Strings      `config:"ignoreStatements" doc:"tables, as patterns of database.table, whose changes by statement are left out where onStatement is stop" default:"[]"`

@@ -14,6 +14,7 @@ import (
 
 	"github.com/datalink-go/datalink/examples/stack"
 	"github.com/datalink-go/datalink/sdk"
+	"github.com/datalink-go/datalink/sdk/batch"
 )
 
 // wire is a proxy that can be cut, or go silent while its connections stay.
@@ -233,12 +234,30 @@ func TestWrongPositions(t *testing.T) {
 				check("no such file", at("binlog.999999:4@"+server), sdk.CodePositionUnknown, "binlog.999999")
 				check("another server", at(newest+":4@11111111-1111-1111-1111-111111111111"), sdk.CodePositionUnknown, "gtid_mode=ON")
 			}
+			resnapshot(t, s, early, p.state)
 			// A position that is there goes on.
 			again := pull(t, liveConfig("earliest", s.Addr()), []sdk.Point{{Position: late}}, p.state)
 			s.SQL("INSERT INTO a.t VALUES (5);")
 			again.until("the next row", again.has("a.t", 1))
 		})
 	}
+}
+
+// resnapshot takes the tables anew at a position that was purged.
+func resnapshot(t *testing.T, s *stack.Server, at sdk.Position, state map[string]batch.StateItem) {
+	t.Helper()
+	cfg := liveConfig("earliest", s.Addr())
+	cfg.OnPurged = "resnapshot"
+	cfg.Heartbeat = 300 * time.Millisecond
+	r := pull(t, cfg, []sdk.Point{{Position: at}}, state)
+	r.model.loose, r.durable = true, true
+	// Stopped at once and begun again, it still knows that it has to.
+	r.until("a position", func() bool { return len(r.last.Source) > 0 })
+	again := pull(t, cfg, []sdk.Point{{Position: r.last}}, r.state)
+	again.model, again.durable = r.model, true
+	_ = r.r.Close(t.Context())
+	again.until("all rows anew", func() bool { return len(again.rows("a.t")) == 4 && again.r.live.anew == anewNone })
+	_ = again.r.Close(t.Context())
 }
 
 // TestFailover goes on at a replica when the source is gone, where an earlier

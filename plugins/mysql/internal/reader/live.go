@@ -58,6 +58,9 @@ type live struct {
 	weaver        *snapshot.Weaver
 	woven         atomic.Pointer[snapshot.Weaver] // the same, for calls that come beside Next
 	next          snapshot.Next                   // what the weaver said last
+	anew          anew
+	asked         chan struct{} // closed when it is stored that all tables are taken anew
+	unask         context.CancelFunc
 	address       atomic.Pointer[string]
 }
 

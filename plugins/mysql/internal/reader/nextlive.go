@@ -24,7 +24,13 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 	defer func() { l.ctx = nil }()
 	r.silent, l.ends = 0, 0
 	for r.ended == nil && !out.Full() && ctx.Err() == nil && r.silent < quietBytes {
-		if !r.tx.active && !r.tx.open && len(r.levels) == 0 && l.next != snapshot.More && len(r.unsaved)+len(r.unsavedItems)+len(r.doubts) > 0 {
+		if l.anew != anewNone && l.next != snapshot.More && !r.tx.active {
+			if err := r.anewStep(out); err != nil {
+				r.ended = r.fault(err)
+				break
+			}
+		}
+		if !r.tx.active && !r.tx.open && len(r.levels) == 0 && l.next != snapshot.More && l.anew == anewNone && len(r.unsaved)+len(r.unsavedItems)+len(r.doubts) > 0 {
 			if err := errors.Join(r.settleDoubts(ctx), r.saveLayouts(out)); err != nil {
 				r.ended = r.fault(err)
 				break
@@ -46,6 +52,17 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 				}
 				continue
 			}
+		}
+		if l.anew != anewNone {
+			if !out.Empty() {
+				break
+			}
+			select {
+			case <-ctx.Done():
+			case <-l.asked:
+			case <-l.weaver.Ready():
+			}
+			continue
 		}
 		err := r.stepLive(out)
 		if err == nil {

@@ -98,18 +98,28 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 	if err := r.restorePrepared(state); err != nil {
 		return err
 	}
+	anew := false
 	if err := r.reconnect(ctx); err != nil {
-		return r.fault(err)
+		if cat, at, err = r.leap(ctx, c, err); err != nil {
+			return r.fault(err)
+		}
+		anew = true
 	}
 	if err := r.restore(ctx, state); err != nil {
 		return err
 	}
-	if !r.known {
+	if !r.known || anew {
 		if err := r.bootstrap(ctx, c, cat, at); err != nil {
 			return r.fault(err)
 		}
 	}
-	return r.startWeaving(state)
+	if err := r.startWeaving(state); err != nil {
+		return err
+	}
+	if anew || mustTakeAnew(state) {
+		r.takeAnew()
+	}
+	return nil
 }
 
 // coveredFrom says of places in a log whether reading begins behind them.

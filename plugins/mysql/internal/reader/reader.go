@@ -223,6 +223,7 @@ func (r *Reader) reset() {
 		l.hangUp()
 		l.gather.reset()
 		l.next = snapshot.Go
+		l.anew, l.asked = anewNone, nil
 		l.lost, l.down, l.beat, l.skipTo = nil, time.Time{}, false, 0
 		r.scan = nil
 	}

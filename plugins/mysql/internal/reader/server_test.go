@@ -38,6 +38,7 @@ type puller struct {
 	covered int // changes that point 0 holds
 	changes int
 	err     error
+	durable bool // everything is stored as soon as it is read
 }
 
 func pull(tb *testing.T, cfg Config, points []sdk.Point, state map[string]batch.StateItem) *puller {
@@ -144,6 +145,9 @@ func (p *puller) next(d time.Duration) bool {
 		default:
 			p.last = sdk.Position{Format: format, Version: version, Source: slices.Clone(tx.Start), Ordinal: next}
 		}
+	}
+	if p.durable {
+		_ = p.r.Durable(ctx, p.last)
 	}
 	return true
 }

@@ -76,6 +76,9 @@ func (r *Reader) startWeaving(state []batch.StateItem) error {
 func (l *live) stopWeaving() {
 	if l.weaver != nil {
 		l.woven.Store(nil)
+		if l.unask != nil {
+			l.unask()
+		}
 		l.weaver.Close()
 		l.weaver = nil
 	}
