@@ -13,7 +13,7 @@ func main() { serve.Main(plugin()) }
 
 func plugin() sdk.Plugin {
 	return sdk.Plugin{
-		Name: "mysql", Version: version, Summary: "reads the binary logs of MySQL and MariaDB",
+		Name: "mysql", Version: version, Summary: "reads tables and their changes from MySQL and MariaDB",
 		Reader: sdk.ReaderOf(reader.New),
 	}
 }

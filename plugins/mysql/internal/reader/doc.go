@@ -1,9 +1,9 @@
-// Package reader is the reader of binary log files: it walks the transactions of
-// a log in order and appends them to a batch.
+// Package reader is the reader of binary logs, in files and from servers: it walks
+// the transactions of a log in order and appends them to a batch.
 //
 // Invariants:
 //
-//   - Nothing of a transaction is delivered before its end was seen in the file:
+//   - Nothing of a transaction is delivered before its end was seen:
 //     one that is rolled back, or that the file cuts off, delivers nothing.
 //   - A transaction that two phases commit is delivered where it is committed.
 //   - A position lies between two transactions, or inside of one by ordinal.

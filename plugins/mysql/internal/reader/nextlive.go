@@ -146,7 +146,6 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 	if errors.As(l.lost, &f) {
 		return false, f
 	}
-	failpoint.Hit("mysql.lost")
 	if err := r.reconnect(ctx); err != nil {
 		if ctx.Err() != nil {
 			return false, nil
