@@ -250,8 +250,9 @@ func (w *window) last() int64 {
 	return w.next - 1
 }
 
-// tail returns the index of the entry in which the last transaction begins, if
-// that transaction has not ended, and one past the newest entry otherwise.
+// tail returns the index of the entry from which on nothing moves a position: the
+// last transaction has not ended, or ends at a place without one. It is one past
+// the newest entry where the last transaction ends at a position.
 func (w *window) tail() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,11 +260,12 @@ func (w *window) tail() int64 {
 	for i := len(w.entries) - 1; i >= 0; i-- {
 		txs := w.entries[i].block.Txs
 		if n := len(txs); n > 0 {
-			if txs[n-1].Ends {
+			last := &txs[n-1]
+			if last.Ends && len(last.End) > 0 {
 				return at
 			}
 			at = w.entries[i].index
-			if txs[n-1].Begins {
+			if last.Begins && !last.Ends {
 				return at
 			}
 		}

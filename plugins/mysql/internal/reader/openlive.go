@@ -39,7 +39,6 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 	var all []sdk.Position
 	l.step = 0
 	fresh := len(points) == 0
-	r.first = fresh
 	for i := range points {
 		p := points[i].Position
 		if p.IsZero() {
@@ -57,6 +56,7 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 		l.step = max(l.step, s.step)
 		l.points = append(l.points, livePoint{spot: s, index: i, ordinal: p.Ordinal})
 	}
+	r.first = fresh
 	var cat *catalog.Catalog
 	var at spot
 	if fresh {
