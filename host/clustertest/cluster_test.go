@@ -36,11 +36,10 @@ func (r *rig) spread(w *worker, tasks []string) map[string]int {
 func (r *rig) whole(tasks []string) {
 	r.t.Helper()
 	for _, w := range r.workers { // nothing is written while it is looked at
-		select {
-		case <-w.exited:
-		default:
-			w.stop()
-		}
+		w.signal(syscall.SIGTERM, true)
+	}
+	for _, w := range r.workers {
+		w.stop()
 	}
 	for _, name := range tasks {
 		if wrong := r.wrong(name); wrong != "" {

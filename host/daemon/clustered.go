@@ -247,8 +247,7 @@ func (r *run) pace(read int64) float64 {
 // where nobody takes it.
 func (n *Node) leave(ctx context.Context, session coordination.Session) {
 	ctx = context.WithoutCancel(ctx)
-	others, err := n.store.Workers(ctx)
-	if err != nil || len(others) < 2 {
+	if !n.takers(ctx) {
 		return
 	}
 	if err := session.(cluster.Session).Offer(ctx, cluster.LeavingFolder, n.id, []byte(`{}`)); err != nil {
@@ -264,7 +263,7 @@ func (n *Node) leave(ctx context.Context, session coordination.Session) {
 		n.mu.Lock()
 		left := len(n.cluster.mine) + len(n.runs)
 		n.mu.Unlock()
-		if left == 0 {
+		if left == 0 || !n.takers(ctx) { // all of them may end at once
 			return
 		}
 		if fewer < 0 || left < fewer {
@@ -293,6 +292,25 @@ func (n *Node) grace() time.Duration {
 		return n.cfg.Grace
 	}
 	return 30 * time.Second
+}
+
+// takers reports whether there are workers that do not leave, beside this one.
+func (n *Node) takers(ctx context.Context) bool {
+	all, err := n.store.Workers(ctx)
+	if err != nil {
+		return false
+	}
+	away := map[string]bool{n.id: true}
+	for _, folder := range []string{cluster.LeavingFolder, cluster.DrainFolder} {
+		notes, err := n.board.Notes(ctx, folder)
+		if err != nil {
+			return false
+		}
+		for _, x := range notes {
+			away[x.Name] = true
+		}
+	}
+	return slices.ContainsFunc(all, func(w coordination.Worker) bool { return !away[w.ID] })
 }
 
 // rejoin opens a new session. The executions of the old one end by themselves.
