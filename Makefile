@@ -10,7 +10,7 @@ DEMO    ?= demo-out
 
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint fuzz-short bench soak model generate clean
+.PHONY: help build demo test race lint fuzz-short bench soak torture model generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -48,7 +48,12 @@ bench: ## speed and memory as ratios to what is replaced; five minutes on a quie
 
 soak: ## 200 rounds of killing random processes; DATALINK_CRASH_SEED=… repeats a run
 	DATALINK_CRASH_ROUNDS=$${DATALINK_CRASH_ROUNDS:-200} $(GO) test -v -count=1 -timeout 60m -run TestRandomKills ./host/crashtest
+	DATALINK_CONTINUOUS=$${DATALINK_CONTINUOUS:-600} $(GO) test -v -count=1 -timeout 90m ./plugins/mysql/internal/continuous
+	DATALINK_SOAK=1 $(GO) test -v -count=1 -timeout 60m -run Conformance ./plugins/rdbms/internal/postgres ./plugins/rdbms/internal/mysql
 	DATALINK_LARGE=1073741824 $(GO) test -v -count=1 -timeout 20m -run TestLargeTransaction ./host/bench
+
+torture: ## stop, cut and kill workers of a cluster at random; DATALINK_SEED=… repeats a run
+	DATALINK_TORTURE=1 $(GO) test -v -count=1 -timeout 60m -run TestTorture ./host/clustertest
 
 model: ## search all interleavings of workers, store and target within wider bounds than make test does
 	DATALINK_MODEL=1 $(GO) test -v -count=1 -timeout 60m ./host/model

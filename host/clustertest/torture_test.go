@@ -91,6 +91,9 @@ func setting(name string, standard time.Duration) time.Duration {
 // seed decides, and looks at the targets all the while and at the end.
 // DATALINK_TORTURE sets how long, DATALINK_SEED which.
 func TestTorture(t *testing.T) {
+	if os.Getenv("DATALINK_TORTURE") == "" {
+		t.Skip("optional: make torture runs it, for minutes")
+	}
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("DATALINK_SEED"), 10, 64); err == nil {
 		seed = s

@@ -159,7 +159,11 @@ func (n *Node) attend(ctx context.Context, r *run, begun time.Time, o RunOptions
 		if o.Watch != nil {
 			o.Watch(m)
 		}
-		if o.Until.CaughtUp && st.Phase == task.Running && m.Reading.Idle >= caughtUp && m.Reading.Lag == 0 {
+		wait := caughtUp
+		if m.Reading.Counts.Read == 0 { // a snapshot may be about to begin
+			wait = 2 * caughtUp
+		}
+		if o.Until.CaughtUp && st.Phase == task.Running && m.Reading.Idle >= wait && m.Reading.Lag == 0 {
 			stop("caught up with the source")
 		}
 	}

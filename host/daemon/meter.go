@@ -99,6 +99,7 @@ func (m *Meter) writer(name string) *Outcomes {
 func (m *Meter) Acked(writer string, counts []pipeline.Count, committed int64, last sdk.Position) {
 	m.mu.Lock()
 	w := m.writer(writer)
+	rows := int64(0)
 	for _, c := range counts {
 		t := m.tables[[2]string{writer, c.Table}]
 		if t == nil {
@@ -111,8 +112,12 @@ func (m *Meter) Acked(writer string, counts []pipeline.Count, committed int64, l
 		n := int64(c.Inserted + c.Updated + c.Deleted)
 		w.Written += n
 		m.counts.Written += n
+		rows += n
 	}
-	m.stored, m.moved = max(m.stored, committed), time.Now()
+	m.stored = max(m.stored, committed)
+	if rows > 0 { // a position alone may move for ever, where the task's own writes are in the source's log
+		m.moved = time.Now()
+	}
 	delete(m.trouble, writer)
 	m.mu.Unlock()
 	for _, o := range m.then {
@@ -161,7 +166,7 @@ type Reading struct {
 	Tables   []TableCount // by writer and name
 	Last     sdk.Position
 	Lag      time.Duration // between the newest transactions read and stored, by the source's clock
-	Idle     time.Duration // since something was read or stored
+	Idle     time.Duration // since a row was read or stored
 	Restarts int
 	Trouble  string // connectors that were begun again and have done nothing since, and why; "" = none
 }

@@ -1,13 +1,16 @@
 package endtoend
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -55,7 +58,7 @@ func mysqlText(table string, cols []col) string {
 		case "datetime", "timestamp":
 			e = "DATE_FORMAT(" + e + ", '%Y-%m-%d %H:%i:%s.%f')"
 		}
-		out = append(out, "IFNULL("+e+", 'NULL')")
+		out = append(out, "IFNULL(CONVERT("+e+" USING utf8mb4) COLLATE utf8mb4_bin, 'NULL')")
 	}
 	return "SET time_zone = '+00:00'; SELECT CONCAT_WS('|', " + strings.Join(out, ", ") + ") FROM `" + strings.ReplaceAll(table, ".", "`.`") + "`"
 }
@@ -206,9 +209,12 @@ func TestMatrix(t *testing.T) {
 			}
 			run := func() {
 				t.Helper()
-				cmd := exec.Command(built.datalink, "run", file, "--until", "caught-up", "--data-dir", filepath.Join(dir, "data"), "--output", "json")
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, built.datalink, "run", file, "--until", "caught-up", "--data-dir", filepath.Join(dir, "data"), "--output", "json")
 				var errs strings.Builder
-				cmd.Stderr = &errs
+				cmd.Stderr, cmd.Cancel = &errs, func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+				cmd.WaitDelay = 40 * time.Second
 				if out, err := cmd.Output(); err != nil {
 					t.Fatalf("%v\n%s\n%s", err, out, errs.String())
 				}
