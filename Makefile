@@ -53,7 +53,7 @@ soak: ## 200 rounds of killing random processes; DATALINK_CRASH_SEED=… repeats
 	DATALINK_LARGE=1073741824 $(GO) test -v -count=1 -timeout 20m -run TestLargeTransaction ./host/bench
 
 torture: ## stop, cut and kill workers of a cluster at random; DATALINK_SEED=… repeats a run
-	DATALINK_TORTURE=1 $(GO) test -v -count=1 -timeout 60m -run TestTorture ./host/clustertest
+	DATALINK_TORTURE=$${DATALINK_TORTURE:-5m} $(GO) test -v -count=1 -timeout 60m -run TestTorture ./host/clustertest
 
 model: ## search all interleavings of workers, store and target within wider bounds than make test does
 	DATALINK_MODEL=1 $(GO) test -v -count=1 -timeout 60m ./host/model
