@@ -227,7 +227,7 @@ func (d *dispatcher) drained() bool {
 		return false
 	}
 	for _, l := range d.run.lanes {
-		if l.front.set && l.done.Load() == l.frontN && !samePosition(l.front.pos, l.point.Position) {
+		if l.front.set && l.done.Load() == l.frontN && l.lags() {
 			return false
 		}
 	}

@@ -178,7 +178,12 @@ func (l *lane) pick() (job, bool) {
 func (l *lane) advances() bool {
 	now := l.advance || l.run.draining || l.run.e.tw == nil
 	l.advance = false
-	return now && !samePosition(l.front.pos, l.point.Position) && !l.front.mark.before(l.at)
+	return now && l.lags()
+}
+
+// lags reports whether the place that is reached is beyond what is stored.
+func (l *lane) lags() bool {
+	return !samePosition(l.front.pos, l.point.Position) && !l.front.mark.before(l.at)
 }
 
 // ready reports whether all that is waited for is committed.
