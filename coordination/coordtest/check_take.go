@@ -118,7 +118,7 @@ func takeEpochs(t T, fresh New) {
 func takeReplace(t T, fresh New) {
 	b := setUp(t, fresh)
 	if b.Abandon == nil {
-		t.Skip("the subject cannot leave the nodes of a dead process")
+		t.Skip("optional: the subject cannot leave the nodes of a dead process")
 	}
 	home := place("home")
 	s1 := b.joinAt("w1", home)
@@ -275,7 +275,7 @@ func raiseOwned(t T, fresh New) {
 func restoreEpochs(t T, fresh New) {
 	b := setUp(t, fresh)
 	if b.Snapshot == nil {
-		t.Skip("the subject cannot put back an older copy")
+		t.Skip("optional: the subject cannot put back an older copy")
 	}
 	s := b.join("w1")
 	first := b.take(s)

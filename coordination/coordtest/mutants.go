@@ -82,7 +82,7 @@ func RunMutants(t *testing.T, fresh New) {
 			<-done
 			switch {
 			case r.skipped():
-				t.Skipf("check %q does not run on this store", m.Check)
+				t.Skipf("optional: check %q does not run on this store", m.Check)
 			case !r.Failed():
 				t.Fatalf("check %q passed although %s", m.Check, m.Name)
 			default:

@@ -105,7 +105,7 @@ func rehearsal(t *testing.T, s *testServer) {
 
 func encrypted(t *testing.T, s *testServer) {
 	if s.maria {
-		t.Skip("MariaDB 10.11 makes no certificate of its own")
+		t.Skip("optional: MariaDB 10.11 makes no certificate of its own")
 	}
 	db := s.database(t)
 	for mode, works := range map[string]bool{"skip-verify": true, "on": false} {

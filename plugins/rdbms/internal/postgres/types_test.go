@@ -228,7 +228,7 @@ func FuzzNumeric(f *testing.F) {
 		neg := strings.TrimPrefix(s, "-")
 		whole, frac, dot := strings.Cut(neg, ".")
 		if whole == "" || dot && frac == "" || strings.Trim(whole+frac, "0123456789") != "" || len(s) > 1000 {
-			t.Skip()
+			return
 		}
 		b, bad := numericText(nil, &info{oid: oidNumeric, mod: -1}, []byte(s))
 		if bad != nil {
