@@ -99,7 +99,7 @@ func Replica(ctx context.Context, b *Built, root, dir string, rounds, transactio
 	r.Sides = make([]Side, len(sides))
 	for range rounds {
 		for i, side := range sides {
-			secs, cost, mem, err := once(ctx, root, filepath.Join(dir, "target"), src, want, "b", side.run)
+			secs, cost, mem, err := once(ctx, root, filepath.Join(dir, "target"), src, want, "SELECT COUNT(*) FROM b.done", side.run)
 			if err != nil {
 				return r, fmt.Errorf("%s: %w", side.name, err)
 			}
@@ -138,8 +138,8 @@ func most(a, b []Memory) []Memory {
 }
 
 // once copies the source to a new target and returns the seconds from the start to
-// the last row, and the CPU time of the target and of the processes in between.
-func once(ctx context.Context, root, dir string, src *server, want, db string,
+// the moment at which the query all gives 1, and the CPU time of the target and of the processes in between.
+func once(ctx context.Context, root, dir string, src *server, want, all string,
 	run func(ctx context.Context, src, dst *server) (*exec.Cmd, error),
 ) (secs, used float64, mem []Memory, err error) {
 	dst, err := start(ctx, root, "mariadb", dir, "--innodb-buffer-pool-size=512M", "--innodb-flush-log-at-trx-commit=1", "--skip-log-bin", "--innodb-log-file-size=512M")
@@ -168,11 +168,11 @@ func once(ctx context.Context, root, dir string, src *server, want, db string,
 		}
 		go func() { ended <- cmd.Wait() }()
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		var n int
-		if poll.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+db+".done").Scan(&n) == nil && n == 1 {
+		if poll.QueryRowContext(ctx, all).Scan(&n) == nil && n == 1 {
 			break
 		}
 		if cmd != nil {
@@ -197,7 +197,7 @@ func once(ctx context.Context, root, dir string, src *server, want, db string,
 		}
 		<-ended // its exit code says that it was interrupted
 	}
-	got, err := dst.sql(ctx, content(db))
+	got, err := dst.sql(ctx, content("b"))
 	if err == nil && got != want {
 		err = fmt.Errorf("the target's rows sum up to %q, the source's to %q", got, want)
 	}
@@ -233,9 +233,9 @@ func (b *Built) task(ctx context.Context, dir string, src, dst *server, from str
 	}
 	text := fmt.Sprintf(`apiVersion: datalink/v1
 task: bench
-reader: {plugin: mysql, config: {files: ["%s/data/binlog.0*"], tables: ["b.*"], start: %s}}
+reader: {plugin: mysql, config: {address: "127.0.0.1:%d", user: root, password: "", tables: ["b.*"], start: %s}}
 writers: [{name: target, plugin: rdbms, config: {url: "mariadb://root@127.0.0.1:%d/datalink", lanes: 2}}]
-`, src.dir, from, dst.port)
+`, src.port, from, dst.port)
 	file := filepath.Join(dir, "task.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err

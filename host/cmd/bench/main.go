@@ -22,7 +22,7 @@ func main() {
 	hopbench.Child()
 	o := options{}
 	flag.StringVar(&o.root, "root", ".", "folder of the module")
-	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,large")
+	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,copy,large")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each comparison")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the large transaction")
 	flag.Parse()
@@ -49,6 +49,7 @@ const (
 	rowsOfEach   = 10
 
 	backlogTransactions = 20_000
+	copyRows            = 500_000
 )
 
 func (o *options) run(ctx context.Context) error {
@@ -86,6 +87,9 @@ func (o *options) run(ctx context.Context) error {
 		{"demo", func() error { return each(bench.Demo(ctx, b, o.root, filepath.Join(dir, "demo"))) }},
 		{"replica", func() error {
 			return show(bench.Replica(ctx, b, o.root, filepath.Join(dir, "replica"), max(1, o.rounds/2), backlogTransactions))
+		}},
+		{"copy", func() error {
+			return show(bench.Copy(ctx, b, o.root, filepath.Join(dir, "copy"), max(1, o.rounds/2), copyRows))
 		}},
 		{"large", func() error { return each(bench.Large(ctx, b, dir, o.large)) }},
 	} {
