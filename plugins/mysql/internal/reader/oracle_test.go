@@ -103,7 +103,7 @@ func unsupported(t *replication.TableMapEvent) bool {
 // becomes of its transaction, under the layouts that the reader finds.
 func own(t *testing.T, path string) (out []oracleEvent, schemas []*rows.Layout, vals [][][]batch.Value) {
 	t.Helper()
-	r, err := New(sdk.Env{}, Config{Files: sdk.Strings{path}, Start: "earliest", DDL: "apply", OnUnknownTable: "positional", OnStatement: "ignore"})
+	r, err := New(sdk.Env{}, Config{Files: sdk.Strings{path}, Start: "earliest", DDL: "apply", OnUnknownTable: "positional", OnStatement: "ignore", OnlineChanges: "off"})
 	if err != nil {
 		t.Fatal(err)
 	}
