@@ -256,6 +256,10 @@ func TestCommit(t *testing.T) {
 			t.Errorf("got %v, want %v", err, sdk.ErrCommitUnknown)
 		}
 		s.SQL("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();")
+		// A session that still has the setting would wait in its next commit for ever.
+		eventually(t, "new sessions know the setting", func() bool {
+			return d.list(t, "SHOW synchronous_standby_names") == ""
+		})
 		settled(t, w, 2)
 		if got := d.list(t, lines); got != "1,2,3" {
 			t.Errorf("rows %s", got)
