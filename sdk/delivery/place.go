@@ -64,7 +64,7 @@ func (d *dispatcher) tx(q *request, i int) error {
 	if t.Begins || !d.open {
 		d.begins(t)
 	}
-	if err := d.covers(q, t); err != nil {
+	if err := d.covers(q, i); err != nil {
 		return err
 	}
 	if d.real && !d.stood {
@@ -157,8 +157,9 @@ func (d *dispatcher) stand() {
 }
 
 // covers finds out which lanes have the transaction already.
-func (d *dispatcher) covers(q *request, t *batch.Tx) error {
+func (d *dispatcher) covers(q *request, i int) error {
 	r := d.run
+	t := &q.block.Txs[i]
 	d.real = t.ID != "" || t.Count > 0 && q.block.Kind(t.First) != batch.Heartbeat
 	d.coversAny = false
 	if len(t.Covers) > 0 {
@@ -181,7 +182,11 @@ func (d *dispatcher) covers(q *request, t *batch.Tx) error {
 		if l.covered = c.Upto; c.Upto == 0 {
 			l.covered = math.MaxUint64
 		} else {
+			// As if the lane had stopped here in this run: it never stands before it.
 			l.lastTx = d.txID
+			if m := (mark{q.seq, i, c.Upto}); l.resume.before(m) {
+				l.resume = m
+			}
 		}
 	}
 	if d.real {
