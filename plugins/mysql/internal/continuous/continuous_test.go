@@ -17,7 +17,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 
 	"github.com/datalink-go/datalink/examples/stack"
-	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/reader"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/replica"
 	"github.com/datalink-go/datalink/sdk"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
 )
 
 // Database holds the tables of a run.

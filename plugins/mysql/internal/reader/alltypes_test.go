@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/datalink-go/datalink/examples/stack"
-	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )

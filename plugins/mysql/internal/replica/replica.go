@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/datalink-go/datalink/examples/stack"
-	"github.com/datalink-go/datalink/plugins/mysql/internal/alltypes"
+	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
