@@ -117,17 +117,7 @@ func inSQLite(t *testing.T, path, prefix string, cells []typeCell) map[alltypes.
 			if err := rows.Scan(&id, &v); err != nil {
 				t.Fatal(err)
 			}
-			s := seen{null: v == nil}
-			switch v := v.(type) {
-			case nil:
-			case []byte:
-				s.text = string(v)
-			case float64:
-				s.text = strconv.FormatFloat(v, 'g', -1, 64)
-			default:
-				s.text = fmt.Sprint(v)
-			}
-			out[alltypes.Cell{Table: c.table, Column: c.column, ID: id}] = s
+			out[alltypes.Cell{Table: c.table, Column: c.column, ID: id}] = liteSeen(v)
 		}
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
@@ -135,6 +125,19 @@ func inSQLite(t *testing.T, path, prefix string, cells []typeCell) map[alltypes.
 		rows.Close()
 	}
 	return out
+}
+
+// liteSeen prints what SQLite holds.
+func liteSeen(v any) seen {
+	switch v := v.(type) {
+	case nil:
+		return seen{null: true}
+	case []byte:
+		return seen{text: string(v)}
+	case float64:
+		return seen{text: strconv.FormatFloat(v, 'g', -1, 64)}
+	}
+	return seen{text: fmt.Sprint(v)}
 }
 
 // inMySQL asks MySQL or MariaDB, which print what they hold in the form in which

@@ -18,7 +18,7 @@ const (
 	Virtual                           // computed by the source, not stored
 	Hidden                            // invisible: not part of SELECT *
 	AutoIncrement
-	TextValue // of Native columns: the bytes are text
+	TextValue // of Native columns and arrays of it: the bytes are text
 
 	allFlags = TextValue<<1 - 1
 )

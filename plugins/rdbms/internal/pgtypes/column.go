@@ -122,10 +122,7 @@ func NewColumn(types Types, oid uint32, mod int32, raw bool) (c *Column, missing
 	case oidNumeric:
 		set(kindText, batch.Decimal)
 		if mod >= 4 {
-			b.Precision, b.Scale = uint32((mod-4)>>16&0xFFFF), uint32((mod-4)&0x7FF)
-			if b.Scale >= 1024 {
-				b.Scale = 0 // a negative scale rounds left of the point
-			}
+			b.Precision, b.Scale = digits(mod)
 		}
 	case oidText, oidName, oidChar:
 		set(kindText, batch.String)
@@ -168,6 +165,17 @@ func NewColumn(types Types, oid uint32, mod int32, raw bool) (c *Column, missing
 	return c, 0
 }
 
+// digits reads the modifier of a numeric. A negative scale rounds left of the
+// point, so that there are more digits than the precision; one above the precision
+// has zeros behind the point, which the precision does not count.
+func digits(mod int32) (precision, scale uint32) {
+	p, s := (mod-4)>>16&0xFFFF, (mod-4)&0x7FF
+	if s >= 1024 {
+		return uint32(p + 2048 - s), 0
+	}
+	return uint32(max(p, s)), uint32(s)
+}
+
 // other decides about enums, arrays, and the types that travel as their text.
 func (c *Column) other(types Types, t *Type, mod int32, raw bool) (*Column, uint32) {
 	b := &c.batch
@@ -188,6 +196,7 @@ func (c *Column) other(types Types, t *Type, mod int32, raw bool) (*Column, uint
 			c.delim = e.Delim
 		}
 		b.Type, b.Elem = batch.Array, elem.batch.Type
+		b.Flags |= elem.batch.Flags & batch.TextValue
 		b.Length, b.Precision, b.Scale, b.Values = elem.batch.Length, elem.batch.Precision, elem.batch.Scale, elem.batch.Values
 	case t.Name == "citext" || t.Name == "public.citext":
 		b.Type, b.Collation = batch.String, "citext"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/datalink-go/datalink/sdk/batch"
@@ -236,6 +237,12 @@ func raw(dst []byte, i *info, w *wire, name string, data []byte) ([]byte, *misfi
 		}
 		cut, _ := fitText([]byte{}, i, bytes.ToValidUTF8(bytes.ReplaceAll(data, []byte{0}, nil), []byte("\uFFFD")))
 		return dst, misfitf(cut, "the bytes are not valid in %s, and the column is text", name)
+	case i.oid == oidDate && name == "date" || i.oid == oidTimestamp && strings.HasPrefix(name, "timestamp") && !strings.HasSuffix(name, "with time zone") ||
+		i.oid == oidTimestampTZ && strings.HasPrefix(name, "timestamp") && strings.HasSuffix(name, "with time zone"):
+		// A year that the batch has no room for, as PostgreSQL prints it.
+		if out, ok := farMoment(dst, i.oid, string(data)); ok {
+			return out, nil
+		}
 	}
 	return dst, misfitf(nil, "%q is outside of the type of the column (%s)", data, name)
 }

@@ -28,12 +28,21 @@ func civilDay(y, m, d int) (int64, bool) {
 	if m < 1 || m > 12 || d < 1 || d > 31 {
 		return 0, false
 	}
-	us := batch.Civil{Year: y, Month: m, Day: d}.UnixMicro()
-	days := us / day
-	if c := batch.CivilFromUnixMicro(us); c.Month != m || c.Day != d {
+	if leap := y%4 == 0 && (y%100 != 0 || y%400 == 0); m == 2 && (d > 29 || d == 29 && !leap) || d == 31 && (m == 4 || m == 6 || m == 9 || m == 11) {
 		return 0, false
 	}
-	return days, true
+	// Years begin in March, so that the day that leap years have more is the last of
+	// one; eras are the 400 years after which the calendar repeats itself.
+	if m -= 3; m < 0 {
+		m, y = m+12, y-1
+	}
+	era := y / 400
+	if y < 0 {
+		era = (y - 399) / 400
+	}
+	yoe := y - era*400
+	doe := yoe*365 + yoe/4 - yoe/100 + (153*m+2)/5 + d - 1
+	return int64(era)*146097 + int64(doe) - 719468, true
 }
 
 func encodeDate(dst []byte, _ *batch.Column, _ *info, v *batch.Value) ([]byte, *misfit) {
