@@ -88,6 +88,9 @@ type Range struct {
 	Schema *batch.Schema
 	Lo, Hi []byte
 	Rows   int // as many at most; 0 = the connector's choice
+	// Keys, where it is not empty, names single rows instead, those that have one of
+	// these keys; Lo, Hi and Rows say nothing then. Of Scan only.
+	Keys [][]byte
 }
 
 // Placed says where rows that were read outside of the stream belong: changes
@@ -111,7 +114,8 @@ type KeyReader interface {
 }
 
 // TargetScanner is implemented by writers that can read back what they wrote,
-// for verification. It returns what of the range is still to be read.
+// for verification, in any layout of which the table has the key. It returns what of
+// the range is still to be read, in the order of the target's key.
 type TargetScanner interface {
 	Scan(ctx context.Context, r Range, out *batch.Builder) (rest Range, err error)
 }

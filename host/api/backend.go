@@ -37,6 +37,7 @@ type Backend interface {
 	Install(ctx context.Context, registry, name, version string) (*Plugin, error)
 
 	Fleet
+	Verifier
 
 	// Doctor looks at everything that would make the tasks of the files fail, or
 	// at the installation alone where there is none.

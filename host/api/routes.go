@@ -97,5 +97,5 @@ func routes(b Backend) []route {
 			return b.Install(r.Context(), q.Registry, q.Name, q.Version)
 		}),
 		call1("POST", "/v1/doctor", "look for everything that would make tasks fail", func(r *http.Request, q []File) ([]Finding, error) { return b.Doctor(r.Context(), q) }),
-	}, fleetRoutes(b)...)
+	}, append(fleetRoutes(b), verifyRoutes(b)...)...)
 }

@@ -109,3 +109,13 @@ func (ps Patterns) rules(r mapping.Rule) []mapping.Rule {
 	}
 	return append(out, in...)
 }
+
+// ParsePatterns checks patterns that do not come from a task file.
+func ParsePatterns(list []string) (Patterns, error) {
+	for _, p := range list {
+		if _, err := mapping.ParsePattern(strings.TrimPrefix(p, "!")); err != nil {
+			return nil, err
+		}
+	}
+	return Patterns(list), nil
+}

@@ -202,7 +202,11 @@ func (n *Node) obey(ctx context.Context, mine map[string]bool) error {
 		if order.Do == string(api.TakeOver) {
 			n.keepers.takeOver(o.Name)
 		}
-		n.refresh(o.Name, api.Change(order.Do))
+		if order.Do == verifyOrder || order.Do == cancelOrder {
+			n.verifyOrdered(o.Name, order.Do)
+		} else {
+			n.refresh(o.Name, api.Change(order.Do))
+		}
 		if err := n.board.Remove(ctx, cluster.OrderFolder, o.Name); err != nil {
 			return err
 		}

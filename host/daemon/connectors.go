@@ -81,7 +81,8 @@ func (s *starter) start(ctx context.Context, t *config.Task, ex sdk.Execution, q
 
 func (c *connectors) startAll(ctx context.Context) error {
 	t := c.task
-	c.pipe = pipeline.Config{Log: c.log, Execution: c.ex, NoSkip: noSkip(), Window: window()}
+	c.pipe = pipeline.Config{Log: c.log, Execution: c.ex, NoSkip: noSkip(), Window: window(), Beside: pipeline.NewBeside()}
+	c.pipe.Beside.Stale = switched("verify-stale")
 	var problems config.Problems
 	add := func(err error) error {
 		var p config.Problems

@@ -12,6 +12,8 @@ func pluginEnv() []string { return nil }
 
 func noSkip() bool { return false }
 
+func switched(string) bool { return false }
+
 func splitAt() uint64 { return splitRecords }
 
 func blockEvents() uint64 { return 0 }

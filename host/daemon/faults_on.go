@@ -51,7 +51,12 @@ func pluginEnv() []string {
 const switches = "DATALINK_SWITCH"
 
 // noSkip is the host's part of the switch skip-off: writers get what they hold.
-func noSkip() bool { return slices.Contains(strings.Split(os.Getenv(switches), ","), "skip-off") }
+func noSkip() bool { return switched("skip-off") }
+
+// switched reports whether a check of the host is turned off.
+func switched(name string) bool {
+	return slices.Contains(strings.Split(os.Getenv(switches), ","), name)
+}
 
 // splitAt lets tests cut small transactions, and blockEvents make small blocks.
 func splitAt() uint64 { return number("DATALINK_SPLIT_RECORDS", splitRecords) }

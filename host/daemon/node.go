@@ -53,25 +53,26 @@ type Cluster struct {
 // Node owns a data directory: its store, its plugins and the executions of its
 // tasks. It implements api.Backend.
 type Node struct {
-	cfg      Config
-	store    coordination.Store
-	place    coordination.Place
-	lock     *os.File      // of the data directory
-	ownLock  bool          // the lock is not the store's
-	id       string        // of the worker
-	board    cluster.Store // nil = this node is alone
-	cluster  clustered
-	alerts   *audit.Alerts
-	auditor  *audit.Auditor
-	launcher *supervisor.Launcher
-	modules  *wasmrt.Runtime
-	plugins  Plugins
-	metrics  *metrics
-	registry *prometheus.Registry
-	sockets  string
-	log      *slog.Logger
-	keepers  *keepers
-	serving  atomic.Bool // Serve runs
+	cfg           Config
+	store         coordination.Store
+	place         coordination.Place
+	lock          *os.File      // of the data directory
+	ownLock       bool          // the lock is not the store's
+	id            string        // of the worker
+	board         cluster.Store // nil = this node is alone
+	cluster       clustered
+	alerts        *audit.Alerts
+	auditor       *audit.Auditor
+	launcher      *supervisor.Launcher
+	modules       *wasmrt.Runtime
+	plugins       Plugins
+	metrics       *metrics
+	registry      *prometheus.Registry
+	sockets       string
+	log           *slog.Logger
+	keepers       *keepers
+	verifications verifications
+	serving       atomic.Bool // Serve runs
 
 	mu      sync.Mutex
 	session coordination.Session // replaced when it is lost
@@ -91,7 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.LogLevel == "" {
 		cfg.LogLevel = "warn"
 	}
-	n := &Node{cluster: clustered{done: map[string]string{}}, cfg: cfg, log: cfg.Log, runs: map[string]*run{}, registry: prometheus.NewRegistry(), keepers: newKeepers()}
+	n := &Node{cluster: clustered{done: map[string]string{}}, cfg: cfg, log: cfg.Log, runs: map[string]*run{}, registry: prometheus.NewRegistry(), keepers: newKeepers(), verifications: verifications{all: map[string]*verification{}}}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}

@@ -154,6 +154,9 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 			r.state = st
 			r.mu.Unlock()
 			n.metrics.show(t.Name, st.Phase)
+			if st.Phase == task.Running {
+				n.beginVerification(r) // that was cut short, if there is one
+			}
 			if o.OnState != nil {
 				o.OnState(st)
 			}

@@ -36,6 +36,8 @@ type Config struct {
 	// Deadline gives the moment (CLOCK_BOOTTIME, microseconds) after which
 	// idempotent writers must not write; nil = none.
 	Deadline func() int64
+	// Beside gives others access to the run; nil = nobody has it.
+	Beside *Beside
 	// NoGuard switches the dead-letter guard off, for the test that shows what
 	// it is good for.
 	NoGuard bool

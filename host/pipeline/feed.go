@@ -20,6 +20,14 @@ type feed struct {
 	chain  *chain
 	clock  *versionClock
 
+	order       sync.Mutex // of what is added to the window
+	at          sdk.Position
+	known       bool // at is the end of the last transaction, and none is open
+	ready       bool // at is not before anything that a target holds
+	committedAt int64
+	points      []sdk.Point   // as claimed when the round began
+	gone        chan struct{} // closed when the round ends
+
 	mu      sync.Mutex // credit that was freed and not yet granted
 	records uint64
 	bytes   uint64
@@ -45,6 +53,9 @@ func (f *feed) freed(records, bytes int) {
 	select {
 	case f.wake <- struct{}{}:
 	default:
+	}
+	if b := f.cfg.Beside; b != nil {
+		b.notify()
 	}
 }
 
@@ -95,6 +106,8 @@ func (f *feed) receive(ctx context.Context) error {
 }
 
 func (f *feed) take(ctx context.Context, data []byte, first, last sdk.Position) error {
+	f.order.Lock()
+	defer f.order.Unlock()
 	bytes := len(data)
 	out, before, err := f.chain.run(ctx, data)
 	if err != nil {
@@ -112,6 +125,13 @@ func (f *feed) take(ctx context.Context, data []byte, first, last sdk.Position) 
 	e.rows = rows(&e.block)
 	if dropped := before.rows - e.rows; dropped > 0 {
 		f.cfg.Observer.Filtered("", dropped)
+	}
+	if b := f.cfg.Beside; b != nil {
+		if err := b.saw(data, f.chain.regs[0]); err != nil {
+			return err
+		}
+		f.stand(e)
+		defer b.notify()
 	}
 	failpoint.Hit("pipeline.received")
 	f.win.add(e)

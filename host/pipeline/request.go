@@ -400,21 +400,29 @@ func (b *builder) forget(index int64) {
 // mapping runs entries through the writer's stages, in order, and keeps the
 // results of those that may be sent again.
 type mapping struct {
-	run  func(data []byte) ([]byte, error)
-	same bool // there are no stages
-	base int64
-	done [][]byte
+	writer string
+	run    func(data []byte) ([]byte, error)
+	same   bool // there are no stages
+	base   int64
+	done   [][]byte
 
 	filtered func(records int)
 	counted  int64 // entries before it are
 }
 
 func (m *mapping) get(e *entry) ([]byte, error) {
+	own := e.beside[m.writer]
 	if m.same {
+		if own != nil {
+			return own, nil
+		}
 		return e.data, nil
 	}
 	if e.index == m.base+int64(len(m.done)) {
-		out, err := m.run(e.data)
+		out, err := own, error(nil)
+		if own == nil {
+			out, err = m.run(e.data)
+		}
 		if err != nil {
 			return nil, err
 		}

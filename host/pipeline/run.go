@@ -74,6 +74,19 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	}
 }
 
+// commonPlace is where all points stand, between two transactions.
+func commonPlace(points []sdk.Point) (sdk.Position, bool) {
+	if len(points) == 0 || points[0].Position.IsZero() || points[0].Position.Ordinal != 0 {
+		return sdk.Position{}, false
+	}
+	for _, p := range points[1:] {
+		if !samePosition(p.Position, points[0].Position) {
+			return sdk.Position{}, false
+		}
+	}
+	return points[0].Position, true
+}
+
 func stopped(c <-chan struct{}) <-chan struct{} { return c }
 
 func retryable(err error) bool {
@@ -99,7 +112,8 @@ func (r *round) run(ctx context.Context) (moved bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	f := &feed{cfg: r.cfg, chain: newChain("transform", r.cfg.Stages), clock: &versionClock{last: floor(writers)}, wake: make(chan struct{}, 1)}
+	f := &feed{cfg: r.cfg, chain: newChain("transform", r.cfg.Stages), clock: &versionClock{last: floor(writers)}, wake: make(chan struct{}, 1), points: points, gone: make(chan struct{})}
+	f.at, f.known = commonPlace(points)
 	win := newWindow(r.cfg.Window, len(writers), f.freed)
 	f.win = win
 	for _, w := range writers {
@@ -108,6 +122,10 @@ func (r *round) run(ctx context.Context) (moved bool, err error) {
 	if f.stream, err = r.cfg.Reader.Source.Open(ctx, &wire.OpenRequest{Execution: r.cfg.Execution, Points: points, State: state}); err != nil {
 		r.readerFault = true
 		return false, fmt.Errorf("open the reader: %w", err)
+	}
+	if b := r.cfg.Beside; b != nil {
+		b.begin(f)
+		defer b.end(f)
 	}
 	err = r.stream(ctx, f, win, writers)
 	for _, w := range writers {
@@ -128,7 +146,9 @@ func (r *round) stream(ctx context.Context, f *feed, win *window, writers []*wri
 	var readErr error
 	reading.Go(func() {
 		readErr = f.receive(readCtx)
+		f.order.Lock()
 		win.end()
+		f.order.Unlock()
 	})
 	beside.Go(func() {
 		if err := f.grants(readCtx); err != nil {
@@ -222,7 +242,7 @@ func (r *round) claim(ctx context.Context) ([]*writer, []sdk.Point, []batch.Stat
 		b.claimed(c)
 		b.offset, b.points = len(points), len(c.Points)
 		w := &writer{cfg: wc, run: r.cfg, sink: wc.Sink, build: b, claimed: c, points: c.Points, savedAt: time.Now()}
-		w.maps = &mapping{same: len(wc.Stages) == 0, run: func(data []byte) ([]byte, error) {
+		w.maps = &mapping{writer: wc.Name, same: len(wc.Stages) == 0, run: func(data []byte) ([]byte, error) {
 			out, _, err := b.chain.run(ctx, data)
 			return out, err
 		}, filtered: func(records int) { r.cfg.Observer.Filtered(wc.Name, records) }}

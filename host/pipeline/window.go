@@ -22,6 +22,12 @@ type entry struct {
 	last      sdk.Position
 	committed int64
 	waiting   int // writers that have not acknowledged it
+
+	// Of entries that did not come from the reader: the block after the mappings, by
+	// writer, and who waits for it.
+	beside map[string][]byte
+	done   chan error
+	lost   bool // a writer was detached before it acknowledged the entry
 }
 
 // window holds the entries of a round that some writer still needs. Entries are
@@ -81,6 +87,18 @@ func (w *window) add(e *entry) {
 	w.broadcast()
 }
 
+// addBeside is add for entries that did not come from the reader. False: no entry
+// may follow those that are there.
+func (w *window) addBeside(e *entry) bool {
+	w.mu.Lock()
+	ended := w.ended
+	w.mu.Unlock()
+	if !ended {
+		w.add(e)
+	}
+	return !ended
+}
+
 func (w *window) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,6 +139,7 @@ func (w *window) detach(from int64) {
 	w.writers--
 	for i := max(from, w.base); i < w.next; i++ {
 		w.entries[i-w.base].waiting--
+		w.entries[i-w.base].lost = true
 	}
 	w.release()
 	w.broadcast()
@@ -136,6 +155,14 @@ func (w *window) release() {
 		bytes += e.bytes
 		w.durable = e.last
 		n++
+		if e.done == nil {
+			continue
+		}
+		if e.lost {
+			e.done <- ErrNotWritten
+		} else {
+			e.done <- nil
+		}
 	}
 	if n == 0 {
 		return
@@ -194,14 +221,31 @@ func (w *window) locate(p sdk.Position) (place, bool) {
 	defer w.mu.Unlock()
 	for i := len(w.entries) - 1; i >= 0; i-- {
 		e := w.entries[i]
+		if e.done != nil {
+			continue // it moves no position
+		}
 		if at, ok := locateIn(e, p); ok {
-			return at, true
+			return w.besides(p, at), true
 		}
 		if i == 0 && samePosition(p, e.first) {
 			return place{entry: e.index}, true
 		}
 	}
 	return place{}, false
+}
+
+// besides moves a place before the first entry that was added beside the stream at
+// the same position: that says nothing about whether the target has it.
+func (w *window) besides(p sdk.Position, at place) place {
+	for _, e := range w.entries {
+		if e.index >= at.entry {
+			break
+		}
+		if e.done != nil && samePosition(p, e.last) {
+			return place{entry: e.index}
+		}
+	}
+	return at
 }
 
 func locateIn(e *entry, p sdk.Position) (place, bool) {

@@ -79,6 +79,7 @@ type (
 	RangeRequest struct {
 		Schema, Lo, Hi []byte
 		Rows           uint64
+		Keys           [][]byte
 	}
 	KeysRequest struct {
 		Schema []byte

@@ -98,7 +98,11 @@ func (m *RangeRequest) Append(dst []byte) []byte {
 	dst = appendBytes(dst, 1, m.Schema)
 	dst = appendBytes(dst, 2, m.Lo)
 	dst = appendBytes(dst, 3, m.Hi)
-	return appendUint(dst, 4, m.Rows)
+	dst = appendUint(dst, 4, m.Rows)
+	for _, k := range m.Keys {
+		dst = appendItem(dst, 5, k)
+	}
+	return dst
 }
 
 // Decode implements Message.
@@ -115,6 +119,9 @@ func (m *RangeRequest) Decode(data []byte) error {
 			m.Hi = r.bytes()
 		case 4:
 			m.Rows = r.uint64()
+		case 5:
+			r.item()
+			m.Keys = append(m.Keys, r.bytes())
 		}
 	}
 	return r.err

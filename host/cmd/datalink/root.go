@@ -73,8 +73,7 @@ Exit codes: 0 done · 1 failed while running · 2 bad usage or configuration ·
 	f.StringVar(&a.access.Cert, "api-cert", "", "file with a client certificate, for https")
 	f.StringVar(&a.access.Key, "api-key", "", "file with the client certificate's key")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.auditCommand(), a.workerCommand(), a.groupCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
-	root.AddCommand(later()...)
+	root.AddCommand(a.runCommand(), a.serveCommand(), a.taskCommand(), a.verifyCommand(), a.auditCommand(), a.workerCommand(), a.groupCommand(), a.pluginCommand(), a.doctorCommand(), a.versionCommand(), a.childCommand())
 	usageErrors(root)
 	a.completions(root)
 	return root
@@ -155,16 +154,6 @@ func group(use, short, example string, subs ...*cobra.Command) *cobra.Command {
 	}
 	c.AddCommand(subs...)
 	return c
-}
-
-// later are commands of the documented interface that this version does not have:
-// they say so.
-func later() []*cobra.Command {
-	var out []*cobra.Command
-	for _, name := range []string{"verify"} {
-		out = append(out, notYet(name))
-	}
-	return out
 }
 
 func notYet(name string) *cobra.Command {

@@ -62,7 +62,7 @@ func scan(ctx context.Context, _ *Endpoint, in *instance, q *wire.RangeRequest) 
 
 func decodeRange(q *wire.RangeRequest) (sdk.Range, error) {
 	s, err := batch.DecodeSchema(q.Schema)
-	return sdk.Range{Schema: s, Lo: q.Lo, Hi: q.Hi, Rows: int(q.Rows)}, err
+	return sdk.Range{Schema: s, Lo: q.Lo, Hi: q.Hi, Rows: int(q.Rows), Keys: q.Keys}, err
 }
 
 func rangeReply(out *batch.Builder, p sdk.Placed) (*wire.RangeReply, error) {

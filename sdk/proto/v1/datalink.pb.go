@@ -1746,6 +1746,7 @@ type RangeRequest struct {
 	Lo            []byte                 `protobuf:"bytes,2,opt,name=lo,proto3" json:"lo,omitempty"`
 	Hi            []byte                 `protobuf:"bytes,3,opt,name=hi,proto3" json:"hi,omitempty"`
 	Rows          uint64                 `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	Keys          [][]byte               `protobuf:"bytes,5,rep,name=keys,proto3" json:"keys,omitempty"` // of Scan: single rows in place of a range
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1806,6 +1807,13 @@ func (x *RangeRequest) GetRows() uint64 {
 		return x.Rows
 	}
 	return 0
+}
+
+func (x *RangeRequest) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
 }
 
 type KeysRequest struct {
@@ -2899,12 +2907,13 @@ const file_datalink_v1_datalink_proto_rawDesc = "" +
 	"\x05first\x18\x02 \x01(\v2\x15.datalink.v1.PositionR\x05first\x12)\n" +
 	"\x04last\x18\x03 \x01(\v2\x15.datalink.v1.PositionR\x04last\x12\x10\n" +
 	"\x03end\x18\x04 \x01(\bR\x03end\x12(\n" +
-	"\x05fault\x18\x05 \x01(\v2\x12.datalink.v1.FaultR\x05fault\"Z\n" +
+	"\x05fault\x18\x05 \x01(\v2\x12.datalink.v1.FaultR\x05fault\"n\n" +
 	"\fRangeRequest\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\fR\x06schema\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\fR\x02lo\x12\x0e\n" +
 	"\x02hi\x18\x03 \x01(\fR\x02hi\x12\x12\n" +
-	"\x04rows\x18\x04 \x01(\x04R\x04rows\"9\n" +
+	"\x04rows\x18\x04 \x01(\x04R\x04rows\x12\x12\n" +
+	"\x04keys\x18\x05 \x03(\fR\x04keys\"9\n" +
 	"\vKeysRequest\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\fR\x06schema\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\"\xbc\x01\n" +

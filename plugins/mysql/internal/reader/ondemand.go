@@ -21,7 +21,7 @@ var (
 // Without says what readers of files cannot do: files hold changes only.
 func (r *Reader) Without() []string {
 	if r.live == nil {
-		return []string{manifest.CanSnapshot, manifest.CanReadRange, manifest.CanReadKeys}
+		return []string{manifest.CanDiscover, manifest.CanSnapshot, manifest.CanReadRange, manifest.CanReadKeys}
 	}
 	return nil
 }

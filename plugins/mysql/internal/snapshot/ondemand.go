@@ -133,3 +133,33 @@ func (r *Single) Keys(ctx context.Context, cur Place, want *batch.Schema, keys [
 	}
 	return x, out.EndTx(true, nil, nil)
 }
+
+// Schemas hands over the layout of each table that the source wants.
+func (r *Single) Schemas(ctx context.Context, source string, out func(*batch.Schema) error) error {
+	s, err := dial(ctx, r.src, &r.cfg)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	names, err := s.tables(ctx, r.src.Wants)
+	if err != nil {
+		return err
+	}
+	for i, n := range names {
+		def, err := s.definition(ctx, n)
+		if err != nil {
+			return err
+		}
+		if def == nil {
+			continue // dropped meanwhile, or a sequence
+		}
+		sel, err := rows.NewSelection(def, rows.Options{Format: &s.format, ID: uint32(i + 1), Source: source, Version: 1})
+		if err != nil {
+			return err
+		}
+		if err := out(sel.Schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -85,6 +85,20 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 	if limit <= 0 {
 		limit = rowsPerScan
 	}
+	single := len(r.Keys) > 0
+	if single {
+		limit = 0
+		var b []byte
+		for i, k := range r.Keys {
+			if i > 0 {
+				b = append(b, " OR "...)
+			}
+			if b, err = a.appendKey(b, p, k, batch.Image{}, true); err != nil {
+				return rest, err
+			}
+		}
+		where = string(b)
+	}
 	var places []int
 	for i := range p.columns {
 		if p.columns[i].name != "" {
@@ -97,7 +111,7 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 	n, full := 0, false
 	var last []byte
 	err = scanRows(ctx, s, p, places, where, limit, func(row []driver.Value) error {
-		if full = full || n > 0 && out.Full(); full {
+		if full = full || n > 0 && !single && out.Full(); full {
 			return nil
 		}
 		n++
@@ -131,7 +145,7 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 	if err := out.EndTx(true, nil, nil); err != nil {
 		return rest, err
 	}
-	if n < limit && !full {
+	if single || n < limit && !full {
 		return sdk.Range{}, nil
 	}
 	return sdk.Range{Schema: r.Schema, Lo: last, Hi: r.Hi, Rows: r.Rows}, nil

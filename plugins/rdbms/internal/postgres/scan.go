@@ -45,10 +45,15 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 	if limit <= 0 {
 		limit = scanRows
 	}
-	q, places, formats := p.scanText(len(r.Lo) > 0, len(r.Hi) > 0, limit)
+	named := bounds(r.Lo, r.Hi)
+	single := len(r.Keys) > 0
+	if single {
+		named, limit = r.Keys, len(r.Keys)
+	}
+	q, places, formats := p.scanText(len(r.Lo) > 0, len(r.Hi) > 0, single, limit)
 	keys := &rowset{}
 	keys.reset(p, deleteText, "")
-	for n, b := range bounds(r.Lo, r.Hi) {
+	for n, b := range named {
 		vals, err := sch.KeyValues(b)
 		if err != nil {
 			return rest, err
@@ -74,7 +79,7 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 	values := make([][]byte, len(p.cols))
 	var last [][]byte
 	var arena []byte
-	for (n == 0 || !out.Full()) && rows.NextRow() {
+	for (n == 0 || single || !out.Full()) && rows.NextRow() {
 		for k, i := range places {
 			values[i] = rows.Values()[k]
 		}
@@ -92,7 +97,7 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 			last = append(last, arena[len(arena)-len(v):])
 		}
 		n++
-		if out.Full() && n < limit {
+		if out.Full() && n < limit && !single {
 			break
 		}
 	}
@@ -102,7 +107,7 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 			return rest, err
 		}
 	}
-	full := n == limit || out.Full()
+	full := !single && (n == limit || out.Full())
 	if full {
 		return sdk.Range{Schema: sch, Lo: key, Hi: r.Hi, Rows: r.Rows}, out.EndTx(true, nil, nil)
 	}
@@ -112,7 +117,7 @@ func (w *Writer) scan(ctx context.Context, s *session, r sdk.Range, out *batch.B
 	return rest, out.EndTx(true, nil, nil)
 }
 
-func (p *plan) scanText(lo, hi bool, limit int) (q string, places []int, formats []int16) {
+func (p *plan) scanText(lo, hi, single bool, limit int) (q string, places []int, formats []int16) {
 	var cols, order []string
 	for i := range p.cols {
 		if p.cols[i].name == "" {
@@ -144,13 +149,20 @@ func (p *plan) scanText(lo, hi bool, limit int) (q string, places []int, formats
 		where = append(where, "("+strings.Join(have, ", ")+") "+op+" ("+strings.Join(want, ", ")+")")
 	}
 	at := 0
-	if lo {
+	if lo && !single {
 		at++
 		bound(">", at)
 	}
-	if hi {
+	if hi && !single {
 		at++
 		bound("<=", at)
+	}
+	if single {
+		var have, want []string
+		for k, i := range p.key {
+			have, want = append(have, p.cols[i].name), append(want, p.param(i, k))
+		}
+		where = append(where, "("+strings.Join(have, ", ")+") IN (SELECT "+strings.Join(want, ", ")+" FROM "+p.unnest(nil, p.key)+")")
 	}
 	for _, i := range p.key {
 		order = append(order, name(i))

@@ -58,11 +58,16 @@ func (w *Writer) scan(ctx context.Context, c *conn, r sdk.Range, out *batch.Buil
 		return rest, err
 	}
 	p := newPlan(s, t)
+	single := len(r.Keys) > 0
 	limit := r.Rows
 	if limit <= 0 {
 		limit = scanRows
 	}
 	where, args, err := rangeWhere(p, r.Lo, r.Hi, false)
+	if single {
+		limit = len(r.Keys)
+		where, args, err = keysWhere(p, r.Keys)
+	}
 	if err != nil {
 		return rest, err
 	}
@@ -84,7 +89,7 @@ func (w *Writer) scan(ctx context.Context, c *conn, r sdk.Range, out *batch.Buil
 	}
 	n := 0
 	vals, row := make([]driver.Value, len(places)), make([]driver.Value, len(p.columns))
-	for ; n < limit && (n == 0 || !out.Full()); n++ {
+	for ; n < limit && (n == 0 || single || !out.Full()); n++ {
 		if err := rows.Next(vals); errors.Is(err, io.EOF) {
 			return rest, out.EndTx(true, nil, nil)
 		} else if err != nil {
@@ -97,11 +102,35 @@ func (w *Writer) scan(ctx context.Context, c *conn, r sdk.Range, out *batch.Buil
 			return rest, err
 		}
 	}
+	if single {
+		return rest, out.EndTx(true, nil, nil)
+	}
 	key, err := lastKey(s, row)
 	if err != nil {
 		return rest, err
 	}
 	return sdk.Range{Schema: s, Lo: key, Hi: r.Hi, Rows: r.Rows}, out.EndTx(true, nil, nil)
+}
+
+// keysWhere is the condition that a row has one of the keys.
+func keysWhere(p *plan, keys [][]byte) (string, []any, error) {
+	var args []any
+	marks := "(" + strings.TrimSuffix(strings.Repeat("?,", len(p.key)), ",") + ")"
+	for _, k := range keys {
+		vals, err := p.schema.KeyValues(k)
+		if err != nil {
+			return "", nil, err
+		}
+		var enc encoder
+		for i := range vals {
+			v, err := enc.value(&p.schema.Columns[p.key[i]], &vals[i])
+			if err != nil {
+				return "", nil, err
+			}
+			args = append(args, v)
+		}
+	}
+	return " WHERE (" + p.keyNames(",") + ") IN (VALUES " + strings.TrimSuffix(strings.Repeat(marks+",", len(keys)), ",") + ")", args, nil
 }
 
 func putRow(out *batch.Builder, s *batch.Schema, p *plan, row []driver.Value) error {
