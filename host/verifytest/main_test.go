@@ -116,13 +116,6 @@ func (w *worker) kill() {
 	<-w.gone
 }
 
-func (w *worker) signal(s syscall.Signal) {
-	w.t.Helper()
-	if err := w.cmd.Process.Signal(s); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // failed is a command that ended with another code than 0.
 type failed struct {
 	code int
