@@ -20,6 +20,7 @@ type Config struct {
 	TLS            server.TLS       `config:"tls" doc:"encryption of the connection"`
 	ServerID       uint32           `config:"serverId" doc:"number by which the server knows the reader; left out = derived from the task"`
 	Heartbeat      time.Duration    `config:"heartbeat" doc:"how often an idle server says that it is there; after three times as much it counts as dead" default:"2s" min:"100ms" max:"1h"`
+	Share          bool             `config:"share" doc:"tasks of one worker that read from the same server by the same account take its log from one connection, as long as they keep up" default:"false"`
 	SpoolDir       string           `config:"spoolDir" doc:"folder for transactions above 8 MiB while they arrive; left out = that of the system"`
 	Tables         sdk.Strings      `config:"tables" doc:"tables to read, as patterns of database.table; ! excludes; left out = all but the server's own" default:"[]"`
 	Start          string           `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:… or time:RFC 3339" default:"earliest"`

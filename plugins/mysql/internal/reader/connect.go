@@ -168,6 +168,12 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 	if err := f.serves(ctx, c, &here); err != nil {
 		return err
 	}
+	if r.cfg.Share && f.file == "" {
+		// Behind what the server says now lies nothing that its position holds.
+		if err := f.status(ctx, c); err != nil {
+			return refusal(c, &here, err)
+		}
+	}
 	if f.id == l.id {
 		return sdk.Faultf(sdk.CodeInvalidConfig, "serverId %d is that of the server itself", l.id).Suggest("give the task another serverId")
 	}
@@ -196,6 +202,11 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 		l.skipTo = r.here.off
 	}
 	l.name, l.conn, r.scan = f.name, c, scan
+	l.sharing.joined = false
+	if r.cfg.Share {
+		l.sharing.behind = place{off: f.off}
+		l.sharing.behind.setName(f.file)
+	}
 	r.tables.forget()
 	return nil
 }

@@ -131,7 +131,7 @@ func isLost(err error) bool {
 		return true // what it says decides
 	}
 	var op interface{ Timeout() bool }
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) || isNet(err)
+	return errors.Is(err, errAgain) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) || isNet(err)
 }
 
 func isNet(err error) bool {

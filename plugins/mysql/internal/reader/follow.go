@@ -216,6 +216,9 @@ func (r *Reader) identify() error {
 		}
 	}
 	g := &r.group
+	if l.sharing.joined && l.holds(g) {
+		return errAgain // and what the server leaves out for us, a relay does not
+	}
 	r.tx.setID(g.ID)
 	switch l.kind {
 	case spotSet:

@@ -62,6 +62,7 @@ type live struct {
 	asked         chan struct{} // closed when it is stored that all tables are taken anew
 	unask         context.CancelFunc
 	address       atomic.Pointer[string]
+	sharing       sharing
 }
 
 // livePoint is one of the points given to Open.

@@ -111,13 +111,16 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 		if l.beat && time.Since(l.told) >= tellEvery {
 			return false, r.tellIdle(out)
 		}
+		if r.share(ctx) {
+			return true, nil
+		}
 		err = r.wait(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err == nil, nil
 		}
-		r.log.Warn("connection to the source lost", "reason", err)
+		r.logLost(err)
 		l.lost = err
-		if errors.Is(err, errSilent) {
+		if errors.Is(err, errSilent) && !l.sharing.joined {
 			l.try = (l.turn + 1) % len(l.addrs) // where one is silent the others come first
 		}
 	case l.conn == nil: // lost before, and what out held was handed over
@@ -132,11 +135,12 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 			l.hangUp()
 			return false, nil
 		}
-		r.log.Warn("connection to the source lost", "reason", err)
+		r.logLost(err)
 		l.lost = err
 	default:
 		return false, err
 	}
+	l.unshare()
 	l.hangUp()
 	l.gather.reset()
 	if !out.Empty() {
@@ -154,6 +158,14 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 	}
 	l.lost = nil
 	return true, nil
+}
+
+func (r *Reader) logLost(err error) {
+	if r.live.sharing.joined {
+		r.log.Info("reading goes on with a connection of its own", "reason", err)
+		return
+	}
+	r.log.Warn("connection to the source lost", "reason", err)
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -221,6 +221,7 @@ func (r *Reader) reset() {
 	if l := r.live; l != nil {
 		l.stopWeaving()
 		l.hangUp()
+		l.stopSharing()
 		l.gather.reset()
 		l.next = snapshot.Go
 		l.anew, l.asked = anewNone, nil
@@ -279,6 +280,7 @@ func (r *Reader) Close(context.Context) error {
 	if l := r.live; l != nil {
 		l.stopWeaving()
 		l.hangUp()
+		l.stopSharing()
 		l.gather.reset()
 	}
 	if r.zstd != nil {

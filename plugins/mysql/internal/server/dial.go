@@ -254,6 +254,16 @@ func (c *Conn) NoWait(on bool) { c.sock.nowait = on }
 // LastRead returns when bytes arrived last.
 func (c *Conn) LastRead() time.Time { return c.sock.last }
 
+// Over is another connection, over raw, to one who hands on what the server sends.
+// Statements cannot be asked over it.
+func (c *Conn) Over(raw net.Conn) *Conn {
+	s := newSocket(raw)
+	return &Conn{
+		Address: c.Address, Version: c.Version, Number: c.Number, MariaDB: c.MariaDB, Capabilities: c.Capabilities,
+		cfg: c.cfg, net: s, sock: s, unix: true, broken: errors.New("the connection is not one to the server itself"),
+	}
+}
+
 // Close says goodbye where the connection is fine, and closes it, within a second.
 // It may come while another call waits.
 func (c *Conn) Close() error {
