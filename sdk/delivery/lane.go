@@ -172,16 +172,16 @@ func (l *lane) pick() (job, bool) {
 	return j, j.n > 0
 }
 
-// advances reports whether the position alone is to be stored. The place that is
-// reached may lie behind the lane, where a batch of it was cut inside of a
-// transaction.
+// advances reports whether the position alone is to be stored.
 func (l *lane) advances() bool {
 	now := l.advance || l.run.draining || l.run.e.tw == nil
 	l.advance = false
 	return now && l.lags()
 }
 
-// lags reports whether the place that is reached is beyond what is stored.
+// lags reports whether the place that is reached is beyond what is stored. It lies
+// behind that where the lane's last batch was cut inside of a transaction, before a
+// change that still waits.
 func (l *lane) lags() bool {
 	return !samePosition(l.front.pos, l.point.Position) && !l.front.mark.before(l.at)
 }
