@@ -199,6 +199,8 @@ func TestMatrix(t *testing.T) {
 		m := &matrix{all: all, from: from}
 		t.Run(from, func(t *testing.T) {
 			t.Run("rows", m.rows)
+			t.Run("keys", m.keys)
+			t.Run("changes", m.changes)
 			if from == "postgres" {
 				t.Run("types", m.pgTypes)
 			} else {
@@ -258,14 +260,15 @@ func (j *matrixJob) run() {
 	}
 }
 
-// same compares a table at all targets with the source.
+// same compares a table of the source, NAMESPACE.TABLE, with all targets.
 func (m *matrix) same(t *testing.T, j *matrixJob, table string, cols []col) {
 	t.Helper()
 	lines := func(out string) []string {
 		return slices.Sorted(slices.Values(strings.Split(strings.TrimSpace(out), "\n")))
 	}
 	src := m.all[m.from]
-	want := lines(src.SQL(src.text("shop."+table, cols), flags(m.from)...))
+	want := lines(src.SQL(src.text(table, cols), flags(m.from)...))
+	_, table, _ = strings.Cut(table, ".")
 	for _, to := range allTargets {
 		var got []string
 		if to == "sqlite" {
@@ -289,13 +292,13 @@ func (m *matrix) rows(t *testing.T) {
 	src.SQL(src.before())
 	j := m.job(t, "from", "shop", "")
 	j.run()
-	m.same(t, j, "things", things)
-	m.same(t, j, "pairs", pairs)
+	m.same(t, j, "shop.things", things)
+	m.same(t, j, "shop.pairs", pairs)
 	src.SQL(src.after())
 	j.run()
-	m.same(t, j, "things", append(things[:len(things):len(things)], col{"extra", "int"}))
-	m.same(t, j, "pairs", pairs)
-	m.same(t, j, "late", []col{{"id", "key"}, {"s", "text"}})
+	m.same(t, j, "shop.things", append(things[:len(things):len(things)], col{"extra", "int"}))
+	m.same(t, j, "shop.pairs", pairs)
+	m.same(t, j, "shop.late", []col{{"id", "key"}, {"s", "text"}})
 }
 
 // flags make a client print rows alone.

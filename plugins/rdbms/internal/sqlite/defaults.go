@@ -16,6 +16,9 @@ var bg = context.Background()
 // allowed, the zero of the type.
 func defaultText(c *batch.Column) (string, error) {
 	d := strings.TrimSpace(c.Default)
+	if at := strings.LastIndex(d, "::"); at > 0 && !strings.Contains(d[at:], "'") {
+		d = d[:at] // PostgreSQL prints the type of a constant
+	}
 	if strings.EqualFold(d, "NULL") {
 		d = ""
 	}
