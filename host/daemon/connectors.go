@@ -128,7 +128,10 @@ func (c *connectors) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.pipe.Reader = pipeline.ReaderConfig{Source: src, Reopen: func(ctx context.Context) (pipeline.Source, error) { return c.reader.Ready(ctx) }}
+	c.mu.Lock()
+	prompt := has(c.facets[reader], manifest.WantsDurable)
+	c.mu.Unlock()
+	c.pipe.Reader = pipeline.ReaderConfig{Source: src, Prompt: prompt, Reopen: func(ctx context.Context) (pipeline.Source, error) { return c.reader.Ready(ctx) }}
 	for i := range c.task.Writers {
 		w, plugin := &c.task.Writers[i], c.writers[i]
 		if plugin == nil {

@@ -50,6 +50,9 @@ type ReaderConfig struct {
 	Source Source
 	// Reopen replaces a source that died. It returns when the new one is ready.
 	Reopen func(ctx context.Context) (Source, error)
+	// Prompt says that the source waits for what is durable: the reader is told at
+	// once, not once a second.
+	Prompt bool
 }
 
 // WriterConfig is one writer of a run.

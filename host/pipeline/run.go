@@ -304,16 +304,22 @@ func floor(writers []*writer) uint64 {
 	return v
 }
 
-// durable tells the reader, at most once a second, what every writer has stored.
+// durable tells the reader what every writer has stored: at most once a second,
+// or, where its source waits for that, whenever it is more.
 func (r *round) durable(ctx context.Context, win *window) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var changed chan struct{} // nil = never
+	if r.cfg.Reader.Prompt {
+		changed = win.subscribe()
+	}
 	var told sdk.Position
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-changed:
 		}
 		if p := win.stored(); !p.IsZero() && !samePosition(p, told) {
 			failpoint.Hit("pipeline.durable")

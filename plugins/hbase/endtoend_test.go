@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -19,34 +18,6 @@ import (
 	"github.com/datalink-go/datalink/examples/stack"
 	"github.com/datalink-go/datalink/plugins/hbase/internal/rpc"
 )
-
-// programs builds datalink with the connectors and returns its path and the root
-// of the repository.
-func programs(t *testing.T, plugins ...string) (datalink, root string) {
-	t.Helper()
-	dir := t.TempDir()
-	root, err := filepath.Abs("../..")
-	must(t, err)
-	build := func(args ...string) {
-		cmd := exec.Command("go", append([]string{"build"}, args...)...)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-		}
-	}
-	list := ""
-	must(t, os.Mkdir(filepath.Join(dir, "plugins"), 0o755))
-	for _, p := range plugins {
-		path := filepath.Join(dir, "plugins", p)
-		build("-o", path, "./plugins/"+p)
-		data, err := os.ReadFile(path)
-		must(t, err)
-		list += fmt.Sprintf("%s=%x,", p, sha256.Sum256(data))
-	}
-	datalink = filepath.Join(dir, "datalink")
-	build("-ldflags", "-X main.bundled="+strings.TrimSuffix(list, ","), "-o", datalink, "./host/cmd/datalink")
-	return datalink, root
-}
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -99,7 +70,7 @@ func cellLines(t *testing.T, c *rpc.Client, table string, columns []string) (lin
 // from the beginning, nothing changes.
 func TestRecordedMySQLIntoHBase(t *testing.T) {
 	s := stack.Start(t, "hbase")
-	datalink, root := programs(t, "mysql", "hbase")
+	datalink, root := programs(t)
 	recorded := filepath.Join(root, "examples/quickstart/binlogs")
 	tables := []string{"shop.customers", "shop.orders", "shop.order_items", "keyed.composite", "keyed.chain", "keyed.reused", "numbers.bigkeys", "times.clocks", "text.enums"}
 	have := slices.DeleteFunc(slices.Clone(tables), func(name string) bool {

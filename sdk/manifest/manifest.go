@@ -63,6 +63,7 @@ const (
 	CanLanes     = "lanes"            // more than one lane
 	FlatNames    = "flat-names"       // tables have no namespace: the host names them
 	WantsMerged  = "wants-merged"     // non-Go writers: batches merged and split by lane by the host
+	WantsDurable = "wants-durable"    // readers whose source waits: Durable comes as soon as more is stored
 )
 
 // Platform is one built file of a plugin.

@@ -26,6 +26,9 @@ type Table struct {
 	RowKey   string   `config:"rowKey" doc:"template of the row key, as the writer has it; left out = the columns of key, order-preserving"`
 	Columns  []Column `config:"columns" default:"[]" doc:"columns from cells"`
 	Encoding string   `config:"encoding" default:"text" enum:"text|binary|phoenix" doc:"how values became bytes"`
+	Cells    string   `config:"cells" default:"all" enum:"all|named" doc:"what makes a row be there: any cell, or one that columns names; named reads no others"`
+	From     uint64   `config:"from" default:"0" doc:"the scan gives cells with this timestamp and later ones alone, as parts of rows"`
+	Before   uint64   `config:"before" default:"0" doc:"the scan gives cells before this timestamp alone, as parts of rows; 0 = all"`
 }
 
 // source is a table that is read.
@@ -36,6 +39,8 @@ type source struct {
 	cells    []cellRef // beside the columns; those of the key are empty
 	families []string
 	encoding value.Encoding
+	wanted   []rpc.Column // nil = all cells
+	times    rpc.TimeRange
 }
 
 type cellRef struct{ family, qualifier []byte }
@@ -99,49 +104,36 @@ func newSource(name string, t Table, id uint32, cluster string) (*source, error)
 	if s.key, err = rowkey.Parse(spec, s.schema); err != nil {
 		return nil, bad("%v", err)
 	}
+	s.times = rpc.TimeRange{From: t.From, To: t.Before}
+	if t.Cells == "named" {
+		for _, f := range s.families {
+			c := rpc.Column{Family: []byte(f)}
+			for _, at := range s.cells {
+				if string(at.family) == f {
+					c.Qualifiers = append(c.Qualifiers, at.qualifier)
+				}
+			}
+			s.wanted = append(s.wanted, c)
+		}
+		if len(s.wanted) == 0 {
+			return nil, bad("cells: named, but columns names none")
+		}
+	}
 	return s, nil
 }
 
-// put appends a row as it is, or, without cells, that it is gone. A row key that is
-// none of the template stops the reader: where the row belongs is not known.
-func (s *source) put(out *batch.Builder, kind batch.Kind, row []byte, cells []rpc.Cell) error {
-	parts, err := s.key.Decode(row)
-	if err != nil {
-		return sdk.Faultf(sdk.CodeCorruptSource, "table %s: %v", s.name, err).Suggest("correct tables.%s.rowKey, or take the row away", s.name)
-	}
-	side := batch.AfterImage
-	if len(cells) == 0 {
-		kind, side = batch.Delete, batch.BeforeImage
-	}
-	if err := out.BeginRow(kind, s.schema); err != nil {
-		return err
-	}
-	out.BeginImage(side)
-	for i := range s.schema.Columns {
-		c := &s.schema.Columns[i]
-		if i < len(s.schema.Key) {
-			for k := range parts {
-				if p := &parts[k]; p.Column == i {
-					if !p.Put(out, c) {
-						out.DropRow()
-						return sdk.Faultf(sdk.CodeCorruptSource, "table %s, row %q: column %s is no %s", s.name, row, c.Name, c.Type)
-					}
-				}
-			}
-			continue
-		}
-		at := slices.IndexFunc(cells, func(x rpc.Cell) bool {
-			return string(x.Qualifier) == string(s.cells[i].qualifier) && string(x.Family) == string(s.cells[i].family)
-		})
-		switch {
-		case len(cells) == 0:
-			out.PutAbsent()
-		case at < 0:
-			out.PutNull()
-		default:
-			value.Put(out, s.encoding, c, cells[at].Value)
-		}
-	}
-	out.EndImage()
-	return out.EndRow()
+// query returns a scan of what makes rows.
+func (s *source) query() rpc.Scan {
+	return rpc.Scan{Table: s.name, Columns: s.wanted, Range: s.times}
+}
+
+// ranged reports whether the scan gives parts of rows.
+func (s *source) ranged() bool { return s.times != rpc.TimeRange{} }
+
+// wants reports whether a cell, or a tombstone, concerns what makes rows.
+func (s *source) wants(c *rpc.Cell) bool {
+	return s.wanted == nil || slices.ContainsFunc(s.wanted, func(w rpc.Column) bool {
+		return string(w.Family) == string(c.Family) &&
+			(len(c.Qualifier) == 0 || slices.ContainsFunc(w.Qualifiers, func(q []byte) bool { return string(q) == string(c.Qualifier) }))
+	})
 }

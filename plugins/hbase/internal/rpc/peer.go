@@ -17,16 +17,24 @@ type Peer struct {
 
 // AddPeer begins replication to a peer: all changes from now on are kept for it.
 func (c *Client) AddPeer(ctx context.Context, p *Peer) error {
-	cfg := message(nil).string(1, p.ClusterKey)
-	for _, t := range p.Tables {
-		cfg = cfg.bytes(5, message(nil).bytes(1, tableName(t)))
-	}
-	cfg = cfg.bool(8, len(p.Tables) == 0).bool(11, p.Serial)
 	state := uint64(0)
 	if p.Disabled {
 		state = 1
 	}
-	return c.procedure(ctx, "AddReplicationPeer", message(nil).string(1, p.ID).bytes(2, cfg).bytes(3, message(nil).varint(1, state)))
+	return c.procedure(ctx, "AddReplicationPeer", message(nil).string(1, p.ID).bytes(2, p.config()).bytes(3, message(nil).varint(1, state)))
+}
+
+// UpdatePeer gives a peer other tables or another order.
+func (c *Client) UpdatePeer(ctx context.Context, p *Peer) error {
+	return c.procedure(ctx, "UpdateReplicationPeerConfig", message(nil).string(1, p.ID).bytes(2, p.config()))
+}
+
+func (p *Peer) config() message {
+	cfg := message(nil).string(1, p.ClusterKey)
+	for _, t := range p.Tables {
+		cfg = cfg.bytes(5, message(nil).bytes(1, tableName(t)))
+	}
+	return cfg.bool(8, len(p.Tables) == 0).bool(11, p.Serial)
 }
 
 // RemovePeer ends replication to a peer: what it did not get is dropped.

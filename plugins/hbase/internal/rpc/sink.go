@@ -3,11 +3,13 @@ package rpc
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,12 +32,23 @@ type Entry struct {
 type Shipment struct {
 	Entries []Entry
 	Bytes   int
-	answer  chan error
-	once    sync.Once
+	Raw     []byte // parameter and cells of the call, as ParseEntries takes them
+	Cells   int    // where in Raw the cells begin
+	Tags    bool
+
+	sum  [sha256.Size]byte
+	once sync.Once
+	done chan struct{}
+	err  error
 }
 
 // Done answers the source: nil = all of it is durable.
-func (s *Shipment) Done(err error) { s.once.Do(func() { s.answer <- err }) }
+func (s *Shipment) Done(err error) {
+	s.once.Do(func() {
+		s.err = err
+		close(s.done)
+	})
+}
 
 // Sink is a server that sources of replication take for a region server of a peer.
 type Sink struct {
@@ -46,10 +59,16 @@ type Sink struct {
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup
 
-	mu    sync.Mutex
-	held  int
-	conns map[net.Conn]bool
+	mu       sync.Mutex
+	held     int
+	conns    map[net.Conn]bool
+	pending  map[[sha256.Size]byte]*Shipment
+	answered [][sha256.Size]byte // with success, the newest last
 }
+
+// remembered is how many shipments that were answered are known again: a source
+// that did not wait for the answer sends the same once more.
+const remembered = 256
 
 // ListenSink begins to listen. Limit bounds the bytes of shipments that are not
 // answered; beyond it sources are told to come again.
@@ -58,7 +77,7 @@ func ListenSink(addr string, limit int) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sink{ln: ln, limit: limit, shipments: make(chan *Shipment), conns: map[net.Conn]bool{}}
+	s := &Sink{ln: ln, limit: limit, shipments: make(chan *Shipment), conns: map[net.Conn]bool{}, pending: map[[sha256.Size]byte]*Shipment{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.wg.Add(1)
 	go s.accept()
@@ -188,33 +207,63 @@ func (s *Sink) handle(frame []byte, tags bool) (uint32, error) {
 	if method != "ReplicateWALEntry" {
 		return id, &RemoteError{Class: "org.apache.hadoop.hbase.DoNotRetryIOException", Message: "unsupported call " + method}
 	}
-	entries, err := ParseEntries(param, cells, tags)
-	if err != nil {
+	raw := frame[len(frame)-len(param)-len(cells):]
+	sh, first, err := s.admit(&Shipment{Bytes: len(frame), Raw: raw, Cells: len(param), Tags: tags, sum: sha256.Sum256(raw), done: make(chan struct{})})
+	if sh == nil {
 		return id, err
 	}
-	sh := &Shipment{Entries: entries, Bytes: len(frame), answer: make(chan error, 1)}
+	if first {
+		defer s.discharge(sh)
+		if sh.Entries, err = ParseEntries(param, cells, tags); err != nil {
+			sh.Done(err)
+			return id, err
+		}
+		select {
+		case s.shipments <- sh:
+		case <-s.ctx.Done():
+			return id, s.ctx.Err()
+		}
+	}
+	select {
+	case <-sh.done:
+		return id, sh.err
+	case <-s.ctx.Done():
+		return id, s.ctx.Err()
+	}
+}
+
+// admit takes a shipment, or finds that it is there already: sources ask again when
+// they have waited long, and must not be given twice what is slow. None at all: it
+// was answered before, or there is no room.
+func (s *Sink) admit(sh *Shipment) (in *Shipment, first bool, err error) {
 	s.mu.Lock()
-	if full := s.held > 0 && s.held+sh.Bytes > s.limit; full {
-		s.mu.Unlock()
-		return id, &RemoteError{Class: "org.apache.hadoop.hbase.CallQueueTooBigException", Message: "shipments wait for the target"}
+	defer s.mu.Unlock()
+	if slices.Contains(s.answered, sh.sum) {
+		return nil, false, nil
+	}
+	if p := s.pending[sh.sum]; p != nil {
+		return p, false, nil
+	}
+	if s.held > 0 && s.held+sh.Bytes > s.limit {
+		return nil, false, &RemoteError{Class: "org.apache.hadoop.hbase.CallQueueTooBigException", Message: "shipments wait for the target"}
 	}
 	s.held += sh.Bytes
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		s.held -= sh.Bytes
-		s.mu.Unlock()
-	}()
+	s.pending[sh.sum] = sh
+	return sh, true, nil
+}
+
+func (s *Sink) discharge(sh *Shipment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held -= sh.Bytes
+	delete(s.pending, sh.sum)
 	select {
-	case s.shipments <- sh:
-	case <-s.ctx.Done():
-		return id, s.ctx.Err()
-	}
-	select {
-	case err := <-sh.answer:
-		return id, err
-	case <-s.ctx.Done():
-		return id, s.ctx.Err()
+	case <-sh.done:
+		if sh.err == nil {
+			s.answered = append(s.answered, sh.sum)
+			s.answered = s.answered[max(0, len(s.answered)-remembered):]
+		}
+	default:
 	}
 }
 
