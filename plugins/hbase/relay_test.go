@@ -110,4 +110,3 @@ writers:
 	cmd = run()
 	until("after kill -9")
 }
-

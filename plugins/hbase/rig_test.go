@@ -146,18 +146,6 @@ func (k *task) kill() {
 	k.cmd = nil
 }
 
-// stop ends the daemon in order.
-func (k *task) stop() {
-	k.t.Helper()
-	_ = k.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-k.exited:
-	case <-time.After(40 * time.Second):
-		k.t.Errorf("the task does not stop\n%s", k.log())
-	}
-	k.kill()
-}
-
 // plugins returns the processes of the daemon's plugins with that name.
 func (k *task) plugins(name string) (pids []int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -246,7 +234,6 @@ type shaker struct {
 	plain bool // values that are dated by the server, columns and rows that go
 	rng   *rand.Rand
 	n     int
-	took  []int // rows of batches that were answered
 }
 
 func (s *shaker) step(ctx context.Context) error {

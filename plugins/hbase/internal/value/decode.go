@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
@@ -57,7 +59,28 @@ func PutText(b *batch.Builder, c *batch.Column, text string) bool {
 			return false
 		}
 		b.PutString(text)
+	case batch.Year:
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			return false
+		}
+		b.PutInt(int64(n))
+	case batch.Time:
+		us, ok := parseTime(text)
+		if !ok {
+			return false
+		}
+		b.PutInt(us)
+	case batch.UUID:
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return false
+		}
+		b.PutBytes(id[:])
 	case batch.Date, batch.DateTime, batch.Timestamp:
+		if endless(b, c.Type, text) {
+			return true
+		}
 		d, ok := parseCivil(text)
 		if !ok {
 			return false
@@ -70,7 +93,7 @@ func PutText(b *batch.Builder, c *batch.Column, text string) bool {
 		default:
 			b.PutInt(d.UnixMicro())
 		}
-	case batch.String, batch.Bytes, batch.JSON:
+	case batch.String, batch.Bytes, batch.JSON, batch.Enum, batch.Set, batch.Inet, batch.Bit:
 		b.PutString(text)
 	default:
 		return false
@@ -83,6 +106,54 @@ var Types = map[string]batch.Type{
 	"bool": batch.Bool, "int8": batch.Int8, "int16": batch.Int16, "int32": batch.Int32, "int64": batch.Int64,
 	"uint8": batch.Uint8, "uint16": batch.Uint16, "uint32": batch.Uint32, "uint64": batch.Uint64, "float32": batch.Float32, "float64": batch.Float64,
 	"decimal": batch.Decimal, "string": batch.String, "bytes": batch.Bytes, "json": batch.JSON, "date": batch.Date, "datetime": batch.DateTime, "timestamp": batch.Timestamp,
+}
+
+// endless puts the dates that lie before and after all others.
+func endless(b *batch.Builder, t batch.Type, text string) bool {
+	if text != "infinity" && text != "-infinity" {
+		return false
+	}
+	var v int64
+	switch late := text == "infinity"; {
+	case t == batch.Date && late:
+		v = int64(batch.InfinityDate)
+	case t == batch.Date:
+		v = int64(batch.NegInfDate)
+	case late: // timestamps have the same
+		v = batch.InfinityDateTime
+	default:
+		v = batch.NegInfDateTime
+	}
+	b.PutInt(v)
+	return true
+}
+
+// parseTime reads [-]HH:MM:SS[.f] as microseconds.
+func parseTime(text string) (us int64, ok bool) {
+	abs, negative := strings.CutPrefix(text, "-")
+	clock, frac, _ := strings.Cut(abs, ".")
+	f := strings.Split(clock, ":")
+	if len(f) != 3 || len(frac) > 6 {
+		return 0, false
+	}
+	for i, scale := range []uint64{3600e6, 60e6, 1e6} {
+		n, err := strconv.ParseUint(f[i], 10, 32)
+		if err != nil || i > 0 && n > 59 {
+			return 0, false
+		}
+		us += int64(n * scale)
+	}
+	if frac != "" {
+		n, err := strconv.ParseUint((frac + "000000")[:6], 10, 32)
+		if err != nil {
+			return 0, false
+		}
+		us += int64(n)
+	}
+	if negative {
+		us = -us
+	}
+	return us, true
 }
 
 func parseCivil(text string) (d batch.Civil, ok bool) {
@@ -148,3 +219,11 @@ func putBinary(b *batch.Builder, phoenix bool, c *batch.Column, data []byte) boo
 	}
 	return true
 }
+
+// IsDate reports whether text is a date, IsDateTime a date with a time of day.
+func IsDate(text string) bool { return len(text) == 10 && isCivil(text) }
+
+// IsDateTime reports whether text is a date with a time of day.
+func IsDateTime(text string) bool { return len(text) >= 19 && isCivil(text) }
+
+func isCivil(text string) bool { _, ok := parseCivil(text); return ok }
