@@ -51,6 +51,16 @@ func Build(ctx context.Context, root, dir string) (*Built, error) {
 	return b, run([]string{"GOOS=wasip1", "GOARCH=wasm"}, "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", b.MaskGo(), "./examples/mask-go")
 }
 
+// Add compiles a further plugin, which the daemon does not know.
+func (b *Built) Add(ctx context.Context, root, name string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", b.Plugin(name), "./plugins/"+name)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build plugin %s: %w: %s", name, err, out)
+	}
+	return nil
+}
+
 // Plugin returns the path of a plugin.
 func (b *Built) Plugin(name string) string { return filepath.Join(b.Dir, "plugins", name) }
 

@@ -17,17 +17,19 @@ type server struct {
 	script, dir string
 	port, pid   int
 	socket      string
+	facts       map[string]string // all that the script printed
 }
 
 // start starts a server of the kind in dir with further options.
 func start(ctx context.Context, root, kind, dir string, options ...string) (*server, error) {
-	s := &server{script: filepath.Join(root, "examples", "stack", kind+".sh"), dir: dir}
+	s := &server{script: filepath.Join(root, "examples", "stack", kind+".sh"), dir: dir, facts: map[string]string{}}
 	out, err := s.run(ctx, "", append([]string{"start", "--dir", dir, "--port", "0", "--"}, options...)...)
 	if err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(out) {
 		k, v, _ := strings.Cut(strings.TrimSpace(line), "=")
+		s.facts[k] = v
 		switch k {
 		case "port":
 			s.port, err = strconv.Atoi(v)

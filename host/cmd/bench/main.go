@@ -22,7 +22,7 @@ func main() {
 	hopbench.Child()
 	o := options{}
 	flag.StringVar(&o.root, "root", ".", "folder of the module")
-	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,copy,large")
+	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,copy,hbase,large")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each comparison")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the large transaction")
 	flag.Parse()
@@ -50,6 +50,7 @@ const (
 
 	backlogTransactions = 20_000
 	copyRows            = 500_000
+	hbaseRows           = 60_000
 )
 
 func (o *options) run(ctx context.Context) error {
@@ -90,6 +91,9 @@ func (o *options) run(ctx context.Context) error {
 		}},
 		{"copy", func() error {
 			return show(bench.Copy(ctx, b, o.root, filepath.Join(dir, "copy"), max(1, o.rounds/2), copyRows))
+		}},
+		{"hbase", func() error {
+			return show(bench.HBase(ctx, b, o.root, filepath.Join(dir, "hbase"), max(1, o.rounds/2), hbaseRows))
 		}},
 		{"large", func() error { return each(bench.Large(ctx, b, dir, o.large)) }},
 	} {

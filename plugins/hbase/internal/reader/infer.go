@@ -102,11 +102,11 @@ func infer(name string, id uint32, rows [][]rpc.Cell) *batch.Schema {
 
 // guess is what the values of a column have in common.
 type guess struct {
-	n                              int
-	notInt, notDecimal, notText    bool
+	n                           int
+	notInt, notDecimal, notText bool
 	notDate, notTime, notBool   int
-	scale                          int
-	width                          int // of all values; -1 = several
+	scale                       int
+	width                       int // of all values; -1 = several
 }
 
 func (g *guess) see(v []byte) {

@@ -33,18 +33,24 @@ type follower struct {
 	rows   map[string]string
 	kinds  map[batch.Kind]int
 	points []sdk.Point
+	late   bool // a second table is in the configuration
 	state  map[string]batch.StateItem
 }
 
 func (f *follower) open(zk string) {
 	c, err := rpc.Dial(rpc.Config{ZooKeeper: zk})
 	must(f.t, err)
+	tables := map[string]reader.Table{}
+	for _, name := range []string{"src", "late"} {
+		if name == "src" || f.late {
+			tables[name] = reader.Table{
+				Name: "shop." + name, RowKey: "{id:text}", Key: []reader.Column{{Name: "id", Type: "int32"}},
+				Columns: []reader.Column{{Name: "a", Cell: "d:a"}, {Name: "n", Type: "int64"}},
+			}
+		}
+	}
 	f.r, err = reader.New(reader.Config{
-		Tables: map[string]reader.Table{"src": {
-			Name: "shop.src", RowKey: "{id:text}", Key: []reader.Column{{Name: "id", Type: "int32"}},
-			Columns: []reader.Column{{Name: "a", Cell: "d:a"}, {Name: "n", Type: "int64"}},
-		}},
-		ZooKeeper: zk, Task: "follow-it", Serial: true,
+		Tables: tables, ZooKeeper: zk, Task: "follow-it", Serial: true,
 	}, c)
 	must(f.t, err)
 	var state []batch.StateItem
@@ -107,11 +113,11 @@ func (f *follower) step(wait time.Duration, durable bool) bool {
 	return true
 }
 
-func table(t testing.TB, c *rpc.Client) map[string]string {
+func table(t testing.TB, c *rpc.Client, name string) map[string]string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out := map[string]string{}
-	x := c.Scanner(rpc.Scan{Table: "src"})
+	x := c.Scanner(rpc.Scan{Table: name})
 	for {
 		rows, err := x.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -133,13 +139,21 @@ func table(t testing.TB, c *rpc.Client) map[string]string {
 	}
 }
 
+func (f *follower) want(c *rpc.Client) map[string]string {
+	out := table(f.t, c, "src")
+	if f.late {
+		maps.Copy(out, table(f.t, c, "late"))
+	}
+	return out
+}
+
 func (f *follower) until(c *rpc.Client, what string) {
 	f.t.Helper()
 	end := time.Now().Add(100 * time.Second)
 	var want map[string]string
 	for time.Now().Before(end) {
 		f.step(300*time.Millisecond, true)
-		if want = table(f.t, c); maps.Equal(f.rows, want) {
+		if want = f.want(c); maps.Equal(f.rows, want) {
 			return
 		}
 	}
@@ -155,6 +169,7 @@ func TestScanAndChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	must(t, c.Create(ctx, &rpc.Table{Name: "src", Families: []rpc.Family{{Name: "d", Values: map[string]string{}}}}, []byte("3")))
+	name := "src"
 	write := func(f func(m *rpc.Mutation), ids ...int) {
 		t.Helper()
 		var muts []rpc.Mutation
@@ -163,7 +178,7 @@ func TestScanAndChanges(t *testing.T) {
 			f(&m)
 			muts = append(muts, m)
 		}
-		errs, err := c.Batch(ctx, "src", muts)
+		errs, err := c.Batch(ctx, name, muts)
 		must(t, errors.Join(append(errs, err)...))
 	}
 	d := []byte("d")
@@ -189,13 +204,15 @@ func TestScanAndChanges(t *testing.T) {
 	write(put("n", "-5"), 1000, 1001)
 	f.until(c, "changes")
 
+	f.looks(ctx, c)
+
 	// What is handed over and not durable when the reader dies comes again.
 	write(put("a", "third"), ids[200:260]...)
 	for n := 0; n < 50 && !f.step(300*time.Millisecond, false); n++ {
 	}
 	must(t, f.r.Close(ctx))
 	write(put("a", "while away"), 1, 2)
-	f.rows = table(t, c)
+	f.rows = f.want(c)
 	for _, i := range append(ids[200:260], 1, 2) {
 		f.rows[fmt.Sprint(i)] = "lost"
 	}
@@ -208,9 +225,86 @@ func TestScanAndChanges(t *testing.T) {
 	s.Restart()
 	write(put("a", "fifth"), ids[360:380]...)
 	f.until(c, "after the server died")
+	// B139: a table that comes to the configuration later brings the rows that were
+	// there, and then its changes.
+	must(t, c.Create(ctx, &rpc.Table{Name: "late", Families: []rpc.Family{{Name: "d", Values: map[string]string{}}}}))
+	name = "late"
+	write(put("a", "sixth"), 5000, 5001)
+	must(t, f.r.Close(ctx))
+	f.late = true
+	f.open(zk)
+	f.until(c, "rows of a table that came later")
+	write(put("a", "seventh"), 5001, 5002)
+	f.until(c, "changes of a table that came later")
 	must(t, f.r.Release(ctx, "u1"))
 	if peers, err := c.Peers(ctx); err != nil || len(peers) != 0 {
 		t.Errorf("peers %v, %v", peers, err)
 	}
 	must(t, f.r.Close(ctx))
+}
+
+// looks compares ranges and keys that are read beside the stream with the table,
+// and what is proposed for tables that nobody described.
+func (f *follower) looks(ctx context.Context, c *rpc.Client) {
+	t := f.t
+	schemas := map[string]*batch.Schema{}
+	must(t, f.r.Discover(ctx, func(s *batch.Schema) error { schemas[s.Name()] = s; return nil }))
+	s := schemas["shop.src"]
+	if s == nil {
+		t.Fatalf("discovered %v", schemas)
+	}
+	got := map[string]string{}
+	var keys [][]byte
+	take := func(b *batch.Builder) {
+		data, err := b.Finish()
+		must(t, err)
+		var blk batch.Block
+		must(t, blk.Decode(data, batch.NewRegistry(), batch.Limits{}))
+		for i := range blk.Len() {
+			var ev batch.Event
+			must(t, blk.Event(i, &ev))
+			v, err := ev.After.Values(nil)
+			must(t, err)
+			n := "null"
+			if v[2].Has() {
+				n = fmt.Sprint(v[2].Int64())
+			}
+			got[fmt.Sprint(v[0].Int64())] = string(v[1].Bytes()) + "/" + n
+			keys = append(keys, bytes.Clone(ev.Key))
+		}
+	}
+	calls := 0
+	for rest := (sdk.Range{Schema: s, Rows: 100}); rest.Schema != nil; calls++ {
+		b := batch.NewBuilder(batch.Limits{})
+		p, err := f.r.ReadRange(ctx, rest, b)
+		must(t, err)
+		take(b)
+		rest = p.Rest
+	}
+	want := table(t, c, "src")
+	if d := cmp.Diff(want, got); d != "" || calls < 5 {
+		t.Errorf("%d ranges (-table +got):\n%s", calls, d)
+	}
+	clear(got)
+	b := batch.NewBuilder(batch.Limits{})
+	_, err := f.r.ReadKeys(ctx, s, keys[:7], b)
+	must(t, err)
+	if take(b); len(got) != 7 {
+		t.Errorf("%d of 7 keys found", len(got))
+	}
+	for id, row := range got {
+		if want[id] != row {
+			t.Errorf("key %s: got %s, want %s", id, row, want[id])
+		}
+	}
+	bare, err := reader.New(reader.Config{Task: "look"}, c)
+	must(t, err)
+	must(t, bare.Discover(ctx, func(s *batch.Schema) error { schemas[s.Name()] = s; return nil }))
+	var proposed []string
+	for _, c := range schemas["src"].Columns {
+		proposed = append(proposed, c.Name+" "+c.Type.String())
+	}
+	if d := cmp.Diff([]string{"row int64", "d:a string", "d:n int64"}, proposed); d != "" {
+		t.Errorf("proposal (-want +got):\n%s", d)
+	}
 }

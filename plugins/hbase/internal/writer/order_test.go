@@ -400,6 +400,15 @@ func TestAnyOrderEndsInOneStateOnAServer(t *testing.T) {
 	defer admin.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
+	t.Run("late states", func(t *testing.T) {
+		must(t, admin.Create(ctx, orderTable(nil)))
+		lateStates(t, open, func() {
+			must(t, admin.Flush(ctx, "order"))
+			must(t, admin.MajorCompact(ctx, "order"))
+		})
+		must(t, admin.Disable(ctx, "order"))
+		must(t, admin.Delete(ctx, "order"))
+	})
 	// In few interleavings does a tombstone outlive all older values of its region:
 	// the model says which.
 	var rare []uint64

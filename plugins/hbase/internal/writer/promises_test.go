@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/datalink-go/datalink/plugins/hbase/internal/hbasetest"
 	"github.com/datalink-go/datalink/plugins/hbase/internal/rpc"
 	"github.com/datalink-go/datalink/plugins/hbase/internal/writer"
@@ -33,34 +35,72 @@ func claimed(t *testing.T, st writer.Store, epoch uint64, cfg writer.Config, s *
 // A row goes from S1 over S2 to S3. The worker that has read S1 and S2 stands still,
 // its heir writes all three, and then it writes what it has: S3 stays.
 func TestLateStatesStayBelow(t *testing.T) {
-	ctx := context.Background()
 	for _, sw := range []writer.Switches{{}, {ServerTime: true}} {
 		m := hbasetest.New()
-		s := orderSchema()
-		src := &source{rows: map[string][2]string{}}
-		for i := 1; i <= 3; i++ {
-			src.events = append(src.events, event{key: "k", a: "S", b: fmt.Sprint("S", i)})
-		}
-		fixed := time.Now()
-		cfg := writer.Config{Now: func() time.Time { return fixed }, Switches: sw}
-		old, _ := claimed(t, m.Client(), 1, cfg, s)
-		_, err := old.ApplyAt(ctx, &sdk.Changes{Ceiling: 1 << 20}) // reserves
-		must(t, err)
-		heir, c := claimed(t, m.Client(), 2, cfg, s)
-		if c.Ceiling < 1<<20 {
-			t.Fatalf("the heir is told ceiling %d, the predecessor reserved %d", c.Ceiling, 1<<20)
-		}
-		_, err = heir.ApplyAt(ctx, src.changes(t, s, 0, 3, c.Ceiling+1, false))
-		must(t, err)
-		late := src.changes(t, s, 0, 2, 100, false)
-		late.Ceiling = 1 << 20
-		_, err = old.ApplyAt(ctx, late)
-		must(t, err)
-		got := orderRows(t, m.Client())
-		if stays := slices.Equal(got, []string{"0000-k a=S b=S3"}); stays != !sw.ServerTime {
-			t.Errorf("switches %+v: got %q", sw, got)
+		got := tellLateStates(t, m.Client, sw, func() { m.MajorCompact("order") })
+		want := lateStatesTold
+		if stays := got == want; stays != !sw.ServerTime {
+			t.Errorf("switches %+v: (-want +got):\n%s", sw, cmp.Diff(want, got))
 		}
 	}
+}
+
+// lateStates is the same on a server.
+func lateStates(t *testing.T, open func() writer.Store, compact func()) {
+	if d := cmp.Diff(lateStatesTold, tellLateStates(t, open, writer.Switches{}, compact)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+const lateStatesTold = `heir wrote S1 S2 S3: ["0000-k a=S b=S3"]
+paused worker wrote S1: ["0000-k a=S b=S3"]
+paused worker wrote S2: ["0000-k a=S b=S3"]
+major compaction: ["0000-k a=S b=S3"]
+paused worker wrote S1 S2 again: ["0000-k a=S b=S3"]
+heir removed the row: []
+paused worker wrote S2: []
+major compaction: []
+paused worker wrote S1 S2 again: []
+`
+
+func tellLateStates(t *testing.T, open func() writer.Store, sw writer.Switches, compact func()) (told string) {
+	ctx := context.Background()
+	s := orderSchema()
+	src := &source{rows: map[string][2]string{}}
+	for i := 1; i <= 3; i++ {
+		src.events = append(src.events, event{key: "k", a: "S", b: fmt.Sprint("S", i)})
+	}
+	src.events = append(src.events, event{key: "k", gone: true})
+	fixed := time.Now()
+	cfg := writer.Config{Now: func() time.Time { return fixed }, Switches: sw}
+	base := uint64(fixed.UnixMicro())
+	old, _ := claimed(t, open(), 1, cfg, s)
+	_, err := old.ApplyAt(ctx, &sdk.Changes{Ceiling: base + 1<<20}) // reserves
+	must(t, err)
+	heir, c := claimed(t, open(), 2, cfg, s)
+	if c.Ceiling < base+1<<20 {
+		t.Fatalf("the heir is told ceiling %d, the predecessor reserved %d", c.Ceiling, base+1<<20)
+	}
+	say := func(what string) { told += fmt.Sprintf("%s: %q\n", what, orderRows(t, open())) }
+	write := func(w *writer.Writer, from, to int, base uint64, what string) {
+		ch := src.changes(t, s, from, to, base, false)
+		ch.Ceiling = 0
+		_, err := w.ApplyAt(ctx, ch)
+		must(t, err)
+		say(what)
+	}
+	write(heir, 0, 3, c.Ceiling+1, "heir wrote S1 S2 S3")
+	write(old, 0, 1, base, "paused worker wrote S1")
+	write(old, 1, 2, base, "paused worker wrote S2")
+	compact()
+	say("major compaction")
+	write(old, 0, 2, base, "paused worker wrote S1 S2 again")
+	write(heir, 3, 4, c.Ceiling+1, "heir removed the row")
+	write(old, 1, 2, base, "paused worker wrote S2")
+	compact()
+	say("major compaction")
+	write(old, 0, 2, base, "paused worker wrote S1 S2 again")
+	return told
 }
 
 // An execution that lost the bookkeeping row stops, and names who has it.

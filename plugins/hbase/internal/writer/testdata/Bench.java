@@ -12,6 +12,14 @@ public class Bench {
     int rows = Integer.parseInt(args[2]);
     try (Connection conn = ConnectionFactory.createConnection(conf)) {
       TableName name = TableName.valueOf(args[1]);
+      try (Admin admin = conn.getAdmin()) {
+        if (!admin.tableExists(name)) { // with the settings that the writer gives its own
+          admin.createTable(TableDescriptorBuilder.newBuilder(name)
+              .setValue("hbase.hstore.time.to.purge.deletes", "1")
+              .setColumnFamily(ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes("d")).setKeepDeletedCells(KeepDeletedCells.TRUE).build())
+              .build());
+        }
+      }
       run(conn, args[0], name, rows / 5, -1); // warm
       var os = (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
       long cpu = os.getProcessCpuTime();
