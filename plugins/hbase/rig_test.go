@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 // programs returns the path of datalink with its connectors and the root of the
 // repository.
-func programs(t *testing.T) (datalink, root string) {
+func programs(t testing.TB) (datalink, root string) {
 	t.Helper()
 	built.once.Do(func() { built.err = buildAll() })
 	must(t, built.err)
@@ -93,14 +93,14 @@ func buildAll() (err error) {
 
 // task is a task that the daemon's program runs, as often as it is killed.
 type task struct {
-	t        *testing.T
+	t        testing.TB
 	dir      string
 	datalink string
 	cmd      *exec.Cmd
 	exited   chan struct{}
 }
 
-func newTask(t *testing.T, yaml string) *task {
+func newTask(t testing.TB, yaml string) *task {
 	t.Helper()
 	datalink, _ := programs(t)
 	k := &task{t: t, dir: t.TempDir(), datalink: datalink}
