@@ -3,6 +3,7 @@ package continuous
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -86,7 +87,7 @@ func (s *Source) Write(ctx context.Context, db *sql.DB, sessions int) {
 					n++
 					pause(ctx, s.Pause)
 				}
-				_ = c.Raw(func(any) error { return sql.ErrConnDone })
+				_ = c.Raw(func(any) error { return driver.ErrBadConn }) // or it goes back to the pool, its transaction open
 				c.Close()
 			}
 		}()

@@ -169,16 +169,24 @@ func (t *Table) find(cells map[string]alltypes.Printed) (string, *Row) {
 		k := t.key(cells)
 		return k, t.Rows[k]
 	}
-	keys := slices.Sorted(maps.Keys(t.Rows))
-	for _, k := range keys {
-		same := true
+	// A cell that is not known fits every value, so a row of which all is known goes
+	// first: whichever of equal rows is taken, the same rows remain.
+	best, unknown := "", 0
+	for _, k := range slices.Sorted(maps.Keys(t.Rows)) {
+		same, n := true, 0
 		for c, v := range cells {
 			old, ok := t.Rows[k].Cells[c]
 			same = same && (!ok || old == v)
+			if !ok {
+				n++
+			}
 		}
-		if same {
-			return k, t.Rows[k]
+		if same && (best == "" || n < unknown) {
+			best, unknown = k, n
 		}
+	}
+	if best != "" {
+		return best, t.Rows[best]
 	}
 	return "", nil
 }
