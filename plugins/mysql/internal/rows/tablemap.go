@@ -181,6 +181,8 @@ func (c *ColumnMap) character(maria bool) bool {
 		return true
 	case typeVarcharCompr, typeBlobCompr, typeGeometry:
 		return maria
+	case typeVector: // under the character set binary
+		return !maria
 	}
 	return false
 }
@@ -230,6 +232,9 @@ func (tm *TableMap) optional(b []byte, maria bool) error {
 				if is(&tm.Columns[i]) {
 					tm.Columns[i].Collation = uint32(v.lenenc())
 				}
+			}
+			if len(v.b) > 0 {
+				return fmt.Errorf("optional metadata field %d has character sets for more columns than can have one", field)
 			}
 		case 4:
 			for i := range tm.Columns {
