@@ -13,12 +13,14 @@ install_server() { apt_install mariadb-server-core mariadb-client; }
 
 server_version() { mariadbd --no-defaults --version | awk '{print $3}'; }
 
+# A server that starts removes what looks like its temporary tables from the folder
+# for them, those of others that share it too: each has one of its own.
 init_data() {
-	mariadb-install-db --no-defaults --user=root --datadir="$DIR/data" --auth-root-authentication-method=normal --skip-test-db
+	TMPDIR="$DIR" mariadb-install-db --no-defaults --user=root --datadir="$DIR/data" --auth-root-authentication-method=normal --skip-test-db
 }
 
 server_command() {
-	SERVER=(mariadbd --no-defaults --user=root "--datadir=$DIR/data" --bind-address=127.0.0.1 "--port=$PORT"
+	SERVER=(mariadbd --no-defaults --user=root "--datadir=$DIR/data" "--tmpdir=$DIR" --bind-address=127.0.0.1 "--port=$PORT"
 		"--socket=$SOCKET" "--pid-file=$DIR/data/mariadbd.pid" "--server-id=$PORT"
 		--log-bin=binlog --binlog-format=ROW --binlog-row-metadata=FULL --gtid-strict-mode=1)
 }
