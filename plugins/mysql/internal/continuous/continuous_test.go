@@ -2,19 +2,11 @@ package continuous
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
-
-	_ "github.com/go-sql-driver/mysql"
 
 	"github.com/datalink-go/datalink/examples/stack"
 	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
@@ -24,123 +16,58 @@ import (
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
-// seconds is how long each server is written to: DATALINK_CONTINUOUS, default 8.
-func seconds() time.Duration {
-	if n, err := strconv.Atoi(os.Getenv("DATALINK_CONTINUOUS")); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	return 8 * time.Second
-}
+// TestContinuous reads the files of a server that eight sessions write to.
+func TestContinuous(t *testing.T) { each(t, files) }
 
-func seed() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("DATALINK_SEED"), 10, 64); err == nil {
-		return n
-	}
-	return uint64(time.Now().UnixNano()) % 1e6
-}
+// TestContinuousLive reads a server over its connection; the server is killed once.
+func TestContinuousLive(t *testing.T) { each(t, overConnection) }
 
-// keep copies the logs of a run that failed to where DATALINK_KEEP says.
-func keep(t *testing.T, srv *stack.Server) {
-	dir := os.Getenv("DATALINK_KEEP")
-	if !t.Failed() || dir == "" {
-		return
-	}
-	logs, _ := filepath.Glob(filepath.Join(srv.Facts["datadir"], "*log.0*"))
-	for _, l := range logs {
-		if data, err := os.ReadFile(l); err == nil {
-			_ = os.WriteFile(filepath.Join(dir, srv.Kind+"-"+filepath.Base(l)), data, 0o600)
-		}
-	}
-}
+// TestContinuousFailover reads two servers of which one follows the other: first the
+// one that reading is from is killed, then the one that is written to.
+func TestContinuousFailover(t *testing.T) { each(t, failover) }
 
-// TestContinuous reads the files of a server that eight sessions write to, with a
-// reader that is killed at random, and compares all tables at the end.
-func TestContinuous(t *testing.T) {
-	if os.Getenv("DATALINK_CONTINUOUS") == "" {
-		t.Skip("optional: make soak runs it; it finds faults that are still open, see README.md of plugins/mysql")
-	}
-	for _, s := range []struct {
-		name    string
-		kind    string
-		options []string
-	}{
-		{"mysql", "mysql", []string{"--binlog-row-metadata=MINIMAL", "--max-binlog-size=4M"}},
-		{"mariadb", "mariadb", []string{"--binlog-row-metadata=NO_LOG", "--max-binlog-size=4M", "--sync-binlog=1"}},
-	} {
-		t.Run(s.name, func(t *testing.T) {
-			srv := stack.Start(t, s.kind, append(s.options, "--log-bin=log")...)
-			db, err := sql.Open("mysql", "root@tcp("+srv.Addr()+")/?multiStatements=true")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			which := alltypes.MySQL
-			if s.kind == "mariadb" {
-				which = alltypes.MariaDB
-			}
+type variant func(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error
+
+func each(t *testing.T, run variant) {
+	for _, s := range servers {
+		t.Run(s.kind, func(t *testing.T) {
+			t.Parallel()
 			seed := seed()
-			t.Logf("DATALINK_SEED=%d", seed)
-			ctx := context.Background()
-			src, err := New(ctx, db, which, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			src.Pause = 2 * time.Millisecond
-			t.Cleanup(func() { keep(t, srv) })
-			f := &replica.Follower{
-				New: func() (sdk.Reader, error) {
-					return reader.New(sdk.Env{}, reader.Config{Files: sdk.Strings{filepath.Join(srv.Facts["datadir"], "log.0*")}, Tables: sdk.Strings{Database + ".*"}, Start: "earliest", DDL: "apply", MaxEvent: 1 << 30, MaxWindow: 64 << 20})
-				},
-				Limits: batch.Limits{Events: 50}, Replica: replica.New(),
-			}
-			busy, stop := context.WithTimeout(ctx, seconds())
-			defer stop()
-			wrote := make(chan struct{})
-			go func() {
-				defer close(wrote)
-				src.Write(busy, db, 8)
-			}()
-			r := rand.New(rand.NewPCG(seed, 99))
-			for done := false; !done; {
-				select {
-				case <-wrote:
-					done = true
-				default:
-				}
-				life, kill := context.WithTimeout(ctx, time.Duration(20+r.IntN(400))*time.Millisecond)
-				err := f.Run(life, 0)
-				kill()
-				// A file ends wherever the server has got to with writing it.
-				var fault *sdk.Fault
-				if err != nil && !(errors.As(err, &fault) && fault.Code == sdk.CodeCorruptSource && !done) {
-					t.Fatal(err)
-				}
-				if err != nil || f.Opened%10 == 0 {
-					time.Sleep(5 * time.Millisecond)
-				}
-			}
-			quiet(t, db)
-			if err := f.Run(ctx, 0); err != nil {
-				t.Fatal(err)
-			}
-			c, err := db.Conn(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			d, err := f.Replica.Compare(ctx, c, Database, func(n string) bool { return n == "mark" })
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%d transactions, %d rolled back, %d by XA, %d statements, %d schema changes; %d readers, events %v; %d tables, %d rows, %d cells equal, %d unknown", src.Committed.Load(), src.RolledBack.Load(), src.XA.Load(), src.Changes.Load(), src.Schema.Load(), f.Opened, f.Replica.Events, d.Tables, d.Rows, d.Cells, d.Unknown)
-			if len(d.Found) > 0 {
-				t.Errorf("differences (DATALINK_SEED=%d):\n%s", seed, strings.Join(d.Found[:min(len(d.Found), 20)], "\n"))
-			}
-			if d.Rows < 20 || src.Schema.Load() < 1 || d.Unknown > d.Cells {
-				t.Errorf("too little was done: %s", fmt.Sprint(d))
+			if err := run(t, s.kind, s.which, s.options, seed); err != nil {
+				t.Errorf("DATALINK_SEED=%d: %v", seed, err)
 			}
 		})
 	}
+}
+
+// files: the reader is killed at random, the server stays.
+func files(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
+	srv := stack.Start(t, kind, append(options[:len(options):len(options)], "--log-bin=log")...)
+	g := newRig(t, which, srv, seed)
+	t.Cleanup(func() { keep(t, srv) })
+	g.begin()
+	g.follow = &replica.Follower{
+		New: func() (sdk.Reader, error) {
+			return reader.New(sdk.Env{}, reader.Config{Files: sdk.Strings{filepath.Join(srv.Facts["datadir"], "log.0*")}, Tables: sdk.Strings{Database + ".*"}, Start: "earliest", DDL: "apply", MaxEvent: 1 << 30, MaxWindow: 64 << 20})
+		},
+		Limits: batch.Limits{Events: 50}, Replica: replica.New(),
+	}
+	g.write()
+	err := g.lives(20, 420, func(err error, done bool) bool {
+		// A file ends wherever the server has got to with writing it.
+		var fault *sdk.Fault
+		return errors.As(err, &fault) && fault.Code == sdk.CodeCorruptSource && !done
+	})
+	if err != nil {
+		return err
+	}
+	if err := g.quiet(); err != nil {
+		return err
+	}
+	if err := g.follow.Run(g.ctx, 0); err != nil {
+		return err
+	}
+	return g.compare()
 }
 
 // live follows servers over their connections.
@@ -156,142 +83,112 @@ func live(addrs ...string) *replica.Follower {
 	}
 }
 
-// TestContinuousLive reads a server over its connection while eight sessions write
-// to it; the reader is killed at random, and the server once, with SIGKILL.
-func TestContinuousLive(t *testing.T) {
-	if os.Getenv("DATALINK_CONTINUOUS") == "" {
-		t.Skip("optional: make soak runs it; it finds faults that are still open, see README.md of plugins/mysql")
+// first takes the position at which reading begins.
+func (g *rig) first() {
+	g.t.Helper()
+	for end := time.Now().Add(time.Minute); g.follow.Position().IsZero(); {
+		ctx, stop := context.WithTimeout(g.ctx, time.Second)
+		err := g.follow.Run(ctx, 0)
+		stop()
+		if err != nil || time.Now().After(end) {
+			g.t.Fatalf("first position %v, %v", g.follow.Position(), err)
+		}
 	}
-	for _, s := range []struct {
-		name    string
-		kind    string
-		options []string
-	}{
-		{"mysql", "mysql", []string{"--binlog-row-metadata=MINIMAL", "--max-binlog-size=4M"}},
-		{"mariadb", "mariadb", []string{"--binlog-row-metadata=NO_LOG", "--max-binlog-size=4M", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"}},
-	} {
-		t.Run(s.name, func(t *testing.T) {
-			srv := stack.Start(t, s.kind, s.options...)
-			db, err := sql.Open("mysql", "root@tcp("+srv.Addr()+")/?multiStatements=true")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			which := alltypes.MySQL
-			if s.kind == "mariadb" {
-				which = alltypes.MariaDB
-			}
-			seed := seed()
-			t.Logf("DATALINK_SEED=%d", seed)
-			ctx := context.Background()
-			src, err := New(ctx, db, which, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			src.Pause = 2 * time.Millisecond
-			t.Cleanup(func() { keep(t, srv) })
-			f := live(srv.Addr())
-			first, stop := context.WithTimeout(ctx, 3*time.Second)
-			err = f.Run(first, 0)
-			stop()
-			if err != nil || f.Position().IsZero() {
-				t.Fatalf("first position %v, %v", f.Position(), err)
-			}
-			busy, stop := context.WithTimeout(ctx, seconds())
-			defer stop()
-			wrote := make(chan struct{})
-			go func() {
-				defer close(wrote)
-				src.Write(busy, db, 8)
-			}()
-			killed := make(chan struct{})
-			go func() {
-				defer close(killed)
-				time.Sleep(seconds() / 2)
-				srv.Kill()
-				for { // the kernel has to take the process apart first
-					c, err := net.Dial("tcp", srv.Addr())
-					if err != nil {
-						break
-					}
-					c.Close()
-					time.Sleep(20 * time.Millisecond)
-				}
-				srv.Restart()
-			}()
-			r := rand.New(rand.NewPCG(seed, 99))
-			for done := false; !done; {
+}
+
+// after does something once a part of the time has passed, beside everything else.
+func (g *rig) after(part float64, f func() error) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-g.ctx.Done():
+		case <-time.After(time.Duration(part * float64(seconds()))):
+			if err := f(); err != nil {
 				select {
-				case <-wrote:
-					done = true
+				case g.broken <- err:
 				default:
 				}
-				life, kill := context.WithTimeout(ctx, time.Duration(50+r.IntN(600))*time.Millisecond)
-				err := f.Run(life, 0)
-				kill()
-				var fault *sdk.Fault
-				if err != nil && !(errors.As(err, &fault) && fault.Retryable) && !errors.Is(err, context.DeadlineExceeded) {
-					t.Fatal(err)
-				}
-				if err != nil { // the server is away
-					time.Sleep(50 * time.Millisecond)
-				}
 			}
-			<-killed
-			quiet(t, db)
-			catchUp(t, f, db)
-			c, err := db.Conn(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			d, err := f.Replica.Compare(ctx, c, Database, func(n string) bool { return n == "mark" })
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%d transactions, %d rolled back, %d by XA, %d statements, %d schema changes; %d readers, events %v; %d tables, %d rows, %d cells equal, %d unknown", src.Committed.Load(), src.RolledBack.Load(), src.XA.Load(), src.Changes.Load(), src.Schema.Load(), f.Opened, f.Replica.Events, d.Tables, d.Rows, d.Cells, d.Unknown)
-			if len(d.Found) > 0 {
-				t.Errorf("differences (DATALINK_SEED=%d):\n%s", seed, strings.Join(d.Found[:min(len(d.Found), 20)], "\n"))
-			}
-			if d.Rows < 20 || d.Unknown > d.Cells {
-				t.Errorf("too little was done: %+v", d)
-			}
-		})
-	}
+		}
+	}()
+	return done
 }
 
-// quiet waits until statements whose sessions went away have come to their end.
-func quiet(t *testing.T, db *sql.DB) {
-	t.Helper()
-	db.SetMaxIdleConns(0) // connections that rest in the pool are no sessions that work
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var who sql.NullString
-		err := db.QueryRow("SELECT GROUP_CONCAT(CONCAT_WS(' ', ID, COMMAND, TIME, STATE, LEFT(INFO, 100)) SEPARATOR '; ') FROM information_schema.PROCESSLIST WHERE DB = '" + Database + "' AND ID <> CONNECTION_ID()").Scan(&who)
-		if err == nil && !who.Valid {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("sessions that are still there: %s, %v", who.String, err)
-		}
+// overConnection: reader and server are killed.
+func overConnection(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
+	srv := stack.Start(t, kind, options...)
+	g := newRig(t, which, srv, seed)
+	t.Cleanup(func() { keep(t, srv) })
+	g.begin()
+	g.follow = live(srv.Addr())
+	g.first()
+	g.write()
+	killed := g.after(0.5, func() error {
+		srv.Kill()
+		dead(srv)
+		srv.Restart()
+		return g.src.Recover(g.ctx, g.db)
+	})
+	if err := g.lives(50, 650, away); err != nil {
+		return err
 	}
+	<-killed
+	return g.end()
 }
 
-// catchUp writes a mark and follows until it has come.
-func catchUp(t *testing.T, f *replica.Follower, db *sql.DB) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	if _, err := db.ExecContext(ctx, fmt.Sprintf("REPLACE INTO %s.mark VALUES (%d)", Database, 1)); err != nil {
-		t.Fatal(err)
-	}
-	seen := false
-	f.Each = func(_ *batch.Tx, e *batch.Event) {
-		if e.Schema != nil && e.Schema.Table == "mark" && e.Kind == batch.Insert {
-			seen = true
-			cancel()
+// end compares when all sessions are gone and everything was read.
+func (g *rig) end() error {
+	for _, step := range []func() error{g.quiet, g.catchUp, g.compare} {
+		if err := step(); err != nil {
+			return err
 		}
 	}
-	if err := f.Run(ctx, 0); err != nil || !seen {
-		t.Fatalf("the mark was seen: %v, the reader ended with %v", seen, err)
+	return nil
+}
+
+// failover: reading begins at the server that follows, which is killed; then all
+// sessions and the reader go over to it when the other is killed.
+func failover(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
+	options = append(options[:len(options):len(options)], "--log-slave-updates=1", "--relay-log-recovery=1")
+	a, b := stack.Start(t, kind, options...), stack.Start(t, kind, options...)
+	g := newRig(t, which, a, seed)
+	t.Cleanup(func() { keep(t, a) })
+	follow(a, b)
+	g.begin()
+	if err := level(a, b); err != nil {
+		return err
 	}
+	g.follow = live(b.Addr(), a.Addr())
+	g.first()
+	g.write()
+	moved := g.after(0.3, func() error {
+		b.Kill()
+		dead(b)
+		b.Restart()
+		time.Sleep(time.Duration(0.3 * float64(seconds())))
+		release := g.src.Hold()
+		defer release()
+		if err := level(a, b); err != nil {
+			return err
+		}
+		a.Kill()
+		dead(a)
+		alone(b)
+		g.at.Store(b.Addr())
+		return nil
+	})
+	if err := g.lives(50, 650, away); err != nil {
+		return err
+	}
+	<-moved
+	select {
+	case err := <-g.broken:
+		return err
+	default:
+	}
+	if g.at.Load() != b.Addr() {
+		return fmt.Errorf("the sessions did not go over")
+	}
+	return g.end()
 }

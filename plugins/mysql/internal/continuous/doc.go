@@ -9,6 +9,7 @@
 //   - What a run does follows from its seed, the timing of the machine apart.
 //   - At the end the replica is compared with the source by content.
 //
-// Life cycle: New makes the tables, Write keeps sessions busy until its context
-// ends, and Mark writes a row by which a reader knows that it has seen everything.
+// Life cycle: Begin makes the tables, Write keeps sessions busy until its context
+// ends; Hold stops them at ends of transactions, and Recover ends what a server that
+// was killed had prepared.
 package continuous

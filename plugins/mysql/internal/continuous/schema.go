@@ -34,6 +34,8 @@ type catalog struct {
 	tables []*table
 	cases  []alltypes.Case
 	next   int
+
+	keyless, retype bool
 }
 
 // usable are the cases that can stand in any table.
@@ -51,7 +53,7 @@ func (c *catalog) column(r *rand.Rand) column {
 
 func (c *catalog) table(r *rand.Rand) *table {
 	c.next++
-	t := &table{name: fmt.Sprintf("t%d", c.next), keyless: r.IntN(6) == 0}
+	t := &table{name: fmt.Sprintf("t%d", c.next), keyless: r.IntN(6) == 0 && c.keyless}
 	for range 2 + r.IntN(6) {
 		t.columns = append(t.columns, c.column(r))
 	}

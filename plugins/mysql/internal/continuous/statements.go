@@ -80,7 +80,7 @@ func (c *catalog) alter(r *rand.Rand) (sql string, done func()) {
 	case n < 8:
 		k := t.columns[at]
 		return fmt.Sprintf("ALTER TABLE %s MODIFY COLUMN %s %s AFTER id, ADD INDEX i%d (id)", t.name, k.name, k.def, r.IntN(1e6)), func() {}
-	case n < 9 && !t.keyless: // values that do not fit make the server refuse it; rows without a key could not be told apart afterwards
+	case n < 9 && !t.keyless && c.retype: // values that do not fit make the server refuse it; rows without a key could not be told apart afterwards
 		from := t.columns[at].name
 		return fmt.Sprintf("ALTER TABLE %s CHANGE %s %s %s", t.name, from, fresh.name, fresh.def), named(func(t *table) {
 			for i := range t.columns {

@@ -18,26 +18,33 @@ type Source struct {
 	Seed uint64
 	// Pause is how long a session rests between transactions; 0 = not at all.
 	Pause time.Duration
-	// DDL says that schema changes are made too.
-	DDL bool
+	// DDL says that schema changes are made too, Retype that they give columns
+	// another type, Keyless that there are tables without a key.
+	DDL, Retype, Keyless bool
 
-	cat catalog
+	cat  catalog
+	gate sync.RWMutex // held while nobody may write
 
 	Committed, RolledBack, Changes, Schema, XA atomic.Int64
 }
 
-// New makes the tables through a connection that allows several statements at once.
-func New(ctx context.Context, db *sql.DB, server alltypes.Server, seed uint64) (*Source, error) {
-	s := &Source{Seed: seed, DDL: true, cat: catalog{cases: usable(server)}}
-	r := rand.New(rand.NewPCG(seed, 0))
+// New is a source with everything on.
+func New(server alltypes.Server, seed uint64) *Source {
+	return &Source{Seed: seed, DDL: true, Retype: true, Keyless: true, cat: catalog{cases: usable(server)}}
+}
+
+// Begin makes the tables through a connection that allows several statements at once.
+func (s *Source) Begin(ctx context.Context, db *sql.DB) error {
+	r := rand.New(rand.NewPCG(s.Seed, 0))
+	s.cat.keyless, s.cat.retype = s.Keyless, s.Retype
 	c, err := session(ctx, db, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer c.Close()
 	for _, q := range []string{"DROP DATABASE IF EXISTS " + Database, "CREATE DATABASE " + Database + " CHARACTER SET utf8mb4", "USE " + Database, "CREATE TABLE mark (id INT PRIMARY KEY)"} {
 		if _, err := c.ExecContext(ctx, q); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for len(s.cat.tables) < 6 {
@@ -47,7 +54,7 @@ func New(ctx context.Context, db *sql.DB, server alltypes.Server, seed uint64) (
 		}
 		s.cat.tables = append(s.cat.tables, t)
 	}
-	return s, nil
+	return nil
 }
 
 // session is a connection as applications set them up: some in other zones.
@@ -83,7 +90,9 @@ func (s *Source) Write(ctx context.Context, db *sql.DB, sessions int) {
 					continue
 				}
 				for ctx.Err() == nil && c.PingContext(ctx) == nil {
+					s.gate.RLock()
 					s.transaction(ctx, c, r, fmt.Sprintf("x%d_%d", w, n))
+					s.gate.RUnlock()
 					n++
 					pause(ctx, s.Pause)
 				}
@@ -93,6 +102,40 @@ func (s *Source) Write(ctx context.Context, db *sql.DB, sessions int) {
 		}()
 	}
 	wg.Wait()
+}
+
+// Hold waits until no session is within a transaction and lets none begin one until
+// the function that it returns is called.
+func (s *Source) Hold() (release func()) {
+	s.gate.Lock()
+	return s.gate.Unlock
+}
+
+// Recover ends the XA transactions that a server which was killed has kept.
+func (s *Source) Recover(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, "XA RECOVER")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var format, first, second int
+		var id string
+		if err := rows.Scan(&format, &first, &second, &id); err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	for i, id := range ids {
+		verb := "COMMIT"
+		if i%2 == 1 {
+			verb = "ROLLBACK"
+		}
+		// A session that is still there may be ending it itself.
+		_, _ = db.ExecContext(ctx, "XA "+verb+" '"+id+"'")
+	}
+	return rows.Err()
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -162,10 +205,4 @@ func (s *Source) transaction(ctx context.Context, c *sql.Conn, r *rand.Rand, xid
 	if xa {
 		s.XA.Add(1)
 	}
-}
-
-// Mark writes a row by which a reader knows that it has seen everything.
-func (s *Source) Mark(ctx context.Context, db *sql.DB, id int) error {
-	_, err := db.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s.mark VALUES (%d)", Database, id))
-	return err
 }

@@ -37,6 +37,11 @@ func (r *Replica) change(c *batch.Change) error {
 		return nil
 	case batch.DDLAddColumn:
 		t.forget(c.Column.Name)
+		if c.Column.Flags&batch.Nullable != 0 && c.Column.Flags&(batch.Generated|batch.Virtual|batch.AutoIncrement) == 0 && c.Column.Default == "" {
+			for _, row := range t.Rows {
+				row.Cells[strings.ToLower(c.Column.Name)] = alltypes.Printed{Null: true}
+			}
+		}
 	case batch.DDLDropColumn:
 		t.forget(c.Column.Name)
 	case batch.DDLRenameColumn:
