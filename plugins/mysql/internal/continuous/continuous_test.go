@@ -17,18 +17,18 @@ import (
 )
 
 // TestContinuous reads the files of a server that eight sessions write to.
-func TestContinuous(t *testing.T) { each(t, files) }
+func TestContinuous(t *testing.T) { each(t, files, servers) }
 
 // TestContinuousLive reads a server over its connection; the server is killed once.
-func TestContinuousLive(t *testing.T) { each(t, overConnection) }
+func TestContinuousLive(t *testing.T) { each(t, overConnection, servers) }
 
 // TestContinuousFailover reads two servers of which one follows the other: first the
 // one that reading is from is killed, then the one that is written to.
-func TestContinuousFailover(t *testing.T) { each(t, failover) }
+func TestContinuousFailover(t *testing.T) { each(t, failover, servers) }
 
 type variant func(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error
 
-func each(t *testing.T, run variant) {
+func each(t *testing.T, run variant, servers []flavour) {
 	for _, s := range servers {
 		t.Run(s.kind, func(t *testing.T) {
 			t.Parallel()

@@ -53,12 +53,14 @@ func keep(t *testing.T, srv *stack.Server) {
 	}
 }
 
-// servers are the kinds, with the options that leave most to the reader.
-var servers = []struct {
+// flavour is a kind of server, with the options that leave most to the reader.
+type flavour struct {
 	kind    string
 	which   alltypes.Server
 	options []string
-}{
+}
+
+var servers = []flavour{
 	{"mysql", alltypes.MySQL, []string{"--binlog-row-metadata=MINIMAL", "--max-binlog-size=4M"}},
 	{"mariadb", alltypes.MariaDB, []string{"--binlog-row-metadata=NO_LOG", "--max-binlog-size=4M", "--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1"}},
 }

@@ -22,6 +22,10 @@ type Source struct {
 	// another type, Keyless that there are tables without a key.
 	DDL, Retype, Keyless bool
 
+	// Zones are those of the sessions. Where one puts a time out of range MariaDB
+	// keeps an instant that no literal can give it.
+	Zones []string
+
 	cat  catalog
 	gate sync.RWMutex // held while nobody may write
 
@@ -30,14 +34,14 @@ type Source struct {
 
 // New is a source with everything on.
 func New(server alltypes.Server, seed uint64) *Source {
-	return &Source{Seed: seed, DDL: true, Retype: true, Keyless: true, cat: catalog{cases: usable(server)}}
+	return &Source{Seed: seed, DDL: true, Retype: true, Keyless: true, Zones: []string{"+00:00", "+05:30", "-08:45"}, cat: catalog{cases: usable(server)}}
 }
 
 // Begin makes the tables through a connection that allows several statements at once.
 func (s *Source) Begin(ctx context.Context, db *sql.DB) error {
 	r := rand.New(rand.NewPCG(s.Seed, 0))
 	s.cat.keyless, s.cat.retype = s.Keyless, s.Retype
-	c, err := session(ctx, db, r)
+	c, err := s.session(ctx, db, r)
 	if err != nil {
 		return err
 	}
@@ -58,12 +62,12 @@ func (s *Source) Begin(ctx context.Context, db *sql.DB) error {
 }
 
 // session is a connection as applications set them up: some in other zones.
-func session(ctx context.Context, db *sql.DB, r *rand.Rand) (*sql.Conn, error) {
+func (s *Source) session(ctx context.Context, db *sql.DB, r *rand.Rand) (*sql.Conn, error) {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	zone := []string{"+00:00", "+05:30", "-08:45"}[r.IntN(3)]
+	zone := s.Zones[r.IntN(len(s.Zones))]
 	for _, q := range []string{"SET NAMES utf8mb4, sql_mode = '', time_zone = '" + zone + "', innodb_lock_wait_timeout = 1", "SET lock_wait_timeout = 2"} {
 		if _, err := c.ExecContext(ctx, q); err != nil {
 			c.Close()
@@ -84,7 +88,7 @@ func (s *Source) Write(ctx context.Context, db *sql.DB, sessions int) {
 			defer wg.Done()
 			r := rand.New(rand.NewPCG(s.Seed, uint64(w)+1))
 			for n := 0; ctx.Err() == nil; n++ {
-				c, err := session(ctx, db, r)
+				c, err := s.session(ctx, db, r)
 				if err != nil {
 					pause(ctx, 50*time.Millisecond)
 					continue
