@@ -45,7 +45,7 @@ func Build(ctx context.Context, root, dir string) (*Built, error) {
 		return nil, err
 	}
 	const logs = "./plugins/mysql/internal/binlogtest/"
-	if err := run(nil, "build", "-o", dir+"/", logs+"writelog", logs+"readlog"); err != nil {
+	if err := run(nil, "build", "-o", dir+"/", logs+"writelog", logs+"readlog", logs+"readserver"); err != nil {
 		return nil, err
 	}
 	return b, run([]string{"GOOS=wasip1", "GOARCH=wasm"}, "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", b.MaskGo(), "./examples/mask-go")
@@ -66,6 +66,9 @@ func (b *Built) Plugin(name string) string { return filepath.Join(b.Dir, "plugin
 
 // Daemon returns the path of the daemon's program.
 func (b *Built) Daemon() string { return filepath.Join(b.Dir, "datalink") }
+
+// ReadServer returns the path of the program that reads from servers.
+func (b *Built) ReadServer() string { return filepath.Join(b.Dir, "readserver") }
 
 // MaskGo returns the path of the module of examples/mask-go.
 func (b *Built) MaskGo() string { return filepath.Join(b.Dir, "mask-go.wasm") }

@@ -34,12 +34,23 @@ func Child() {
 	var err error
 	begun := time.Now()
 	switch way {
+	case "pipeline-live", "gomysql-live":
+		var spec liveSpec
+		if err = json.Unmarshal([]byte(os.Args[2]), &spec); err != nil {
+			break
+		}
+		if way == "pipeline-live" {
+			r, err = readLivePipeline(os.Args[1], &spec)
+		} else {
+			r, err = readLiveGoMySQL(&spec)
+		}
 	case "pipeline":
 		r.Rows, r.Values, err = readPipeline(context.Background(), os.Args[1], os.Args[2])
+		r.Seconds = time.Since(begun).Seconds()
 	default:
 		r.Rows, err = readGoMySQL(os.Args[2], way == "gomysql-checked")
+		r.Seconds = time.Since(begun).Seconds()
 	}
-	r.Seconds = time.Since(begun).Seconds()
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(r)
 	}
@@ -50,11 +61,13 @@ func Child() {
 	os.Exit(0)
 }
 
-// Reading is one reading of a file by a process of its own.
+// Reading is one reading of a log by a process of its own.
 type Reading struct {
 	Rows, Values uint64
-	Seconds      float64 // from the start of the connector to its end
-	CPU          float64 // seconds of the process and its children
+	Seconds      float64 // from the start of the connector to its end; live: from the first row on
+	CPU          float64 // seconds of the process and its children in that time
+	RSS          int64   // live: the most that the process that reads had resident
+	Took         []int64 `json:",omitempty"` // latencies in nanoseconds
 }
 
 // readIn reads the file in a new process.
@@ -82,34 +95,41 @@ func readIn(ctx context.Context, way, plugin, file string) (Reading, error) {
 // readPipeline reads the file with the plugin as a process, the host's pipeline
 // and its null writer.
 func readPipeline(ctx context.Context, plugin, file string) (rows, values uint64, err error) {
-	sum, err := digest(plugin)
+	config, err := json.Marshal(map[string]any{"files": []string{file}})
 	if err != nil {
 		return 0, 0, err
 	}
+	sink := new(null.Sink)
+	err = pipe(ctx, plugin, config, sink)
+	t := sink.Totals()
+	return t.Rows, t.Values, err
+}
+
+// pipe runs a pipeline from the plugin to the sink until the source ends.
+func pipe(ctx context.Context, plugin string, config []byte, sink *null.Sink) error {
+	sum, err := digest(plugin)
+	if err != nil {
+		return err
+	}
 	img, err := supervisor.OpenImage(filepath.Base(plugin), plugin, sum)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer img.Close()
 	launcher := supervisor.NewLauncher()
 	defer launcher.Close()
 	c, err := supervisor.Launch(ctx, launcher, supervisor.Config{Image: img, Role: manifest.Reader, Task: "bench"})
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	defer func() { _ = c.Close(ctx) }()
-	config, err := json.Marshal(map[string]any{"files": []string{file}})
-	if err != nil {
-		return 0, 0, err
-	}
 	a, err := c.Configure(ctx, config, "")
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	if len(a.Problems) > 0 {
-		return 0, 0, fmt.Errorf("configuration of %s: %v", plugin, a.Problems)
+		return fmt.Errorf("configuration of %s: %v", plugin, a.Problems)
 	}
-	sink := new(null.Sink)
 	res, err := pipeline.Run(ctx, pipeline.Config{
 		Execution: sdk.Execution{Task: "bench", TaskUID: "bench", ID: "bench"},
 		Reader:    pipeline.ReaderConfig{Source: c},
@@ -118,8 +138,7 @@ func readPipeline(ctx context.Context, plugin, file string) (rows, values uint64
 	if err == nil && !res.Ended {
 		err = fmt.Errorf("the source has not ended")
 	}
-	t := sink.Totals()
-	return t.Rows, t.Values, err
+	return err
 }
 
 // readGoMySQL decodes the file and keeps nothing.

@@ -13,7 +13,8 @@
 // Life cycle:
 //
 //  1. Build compiles the plugins, the daemon and the writer of logs into a folder.
-//  2. Codec, Hop, Files, Masks, Allocations, Large and Demo measure one thing each.
+//  2. Codec, Hop, Files, Masks, Allocations, Large, Demo, Live, Snapshot and Latency
+//     measure one thing each.
 //
 // What it does not do: it judges nothing. Bounds are held by tests.
 package bench

@@ -22,9 +22,10 @@ func main() {
 	hopbench.Child()
 	o := options{}
 	flag.StringVar(&o.root, "root", ".", "folder of the module")
-	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,copy,hbase,large")
+	flag.StringVar(&o.only, "only", "", "measure these only: codec,hop,file,mask,allocs,demo,replica,copy,hbase,live,snapshot,latency,large")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each comparison")
 	flag.Int64Var(&o.large, "large", 1<<30, "bytes of the large transaction")
+	flag.IntVar(&o.rows, "rows", 300_000, "rows of live and snapshot")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -38,6 +39,7 @@ type options struct {
 	root, only string
 	rounds     int
 	large      int64
+	rows       int
 }
 
 // Sizes of what is measured.
@@ -95,6 +97,13 @@ func (o *options) run(ctx context.Context) error {
 		{"hbase", func() error {
 			return show(bench.HBase(ctx, b, o.root, filepath.Join(dir, "hbase"), max(1, o.rounds/2), hbaseRows))
 		}},
+		{"live", func() error {
+			return each(bench.Live(ctx, b, o.root, filepath.Join(dir, "live"), max(1, o.rounds*5/7), o.rows))
+		}},
+		{"snapshot", func() error {
+			return each(bench.Snapshot(ctx, b, o.root, filepath.Join(dir, "snapshot"), max(1, o.rounds*5/7), o.rows))
+		}},
+		{"latency", func() error { return each(bench.Latency(ctx, b, o.root, filepath.Join(dir, "latency"))) }},
 		{"large", func() error { return each(bench.Large(ctx, b, dir, o.large)) }},
 	} {
 		if o.only != "" && !strings.Contains(","+o.only+",", ","+part.name+",") {

@@ -63,6 +63,8 @@ type live struct {
 	unask         context.CancelFunc
 	address       atomic.Pointer[string]
 	sharing       sharing
+	handed        time.Time // when a block was handed over last
+	naps          int       // for the block that is being filled
 }
 
 // livePoint is one of the points given to Open.

@@ -17,12 +17,23 @@ import (
 // is told, and that the end of the log is reached.
 const tellEvery = time.Second
 
+// A server sends small packets, and a reader that is faster would hand over a block
+// and be woken for each. Where blocks follow each other within dense, one that is
+// smaller than slim waits for more, up to naps times nap. What comes alone is handed
+// over at once.
+const (
+	dense = 500 * time.Microsecond
+	nap   = 150 * time.Microsecond
+	naps  = 4
+	slim  = 64 << 10
+)
+
 // nextLive appends what has arrived, or waits for it.
 func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 	l := r.live
 	l.ctx = ctx // of the calls to the server that a step may need
 	defer func() { l.ctx = nil }()
-	r.silent, l.ends = 0, 0
+	r.silent, l.ends, l.naps = 0, 0, 0
 	for r.ended == nil && !out.Full() && ctx.Err() == nil && r.silent < quietBytes {
 		if l.anew != anewNone && l.next != snapshot.More && !r.tx.active {
 			if err := r.anewStep(out); err != nil {
@@ -82,6 +93,9 @@ func (r *Reader) nextLive(ctx context.Context, out *batch.Builder) error {
 		}
 	}
 	failpoint.Hit("mysql.block")
+	if !out.Empty() {
+		l.handed = time.Now()
+	}
 	if out.Empty() {
 		if r.ended != nil {
 			return r.ended
@@ -105,6 +119,11 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 	l := r.live
 	switch {
 	case err == binlog.ErrWait:
+		if !out.Empty() && l.naps < naps && out.Size() < slim && time.Since(l.handed) < dense+naps*nap {
+			l.naps++
+			time.Sleep(nap)
+			return true, nil
+		}
 		if !out.Empty() || r.tx.passed && time.Since(l.told) >= tellEvery {
 			return false, nil
 		}
