@@ -25,7 +25,7 @@ const (
 	dense = 500 * time.Microsecond
 	nap   = 150 * time.Microsecond
 	naps  = 4
-	slim  = 64 << 10
+	slim  = 32 << 10
 )
 
 // nextLive appends what has arrived, or waits for it.
@@ -119,7 +119,7 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 	l := r.live
 	switch {
 	case err == binlog.ErrWait:
-		if !out.Empty() && l.naps < naps && out.Size() < slim && time.Since(l.handed) < dense+naps*nap {
+		if !out.Empty() && l.naps < naps && out.Size() < slim && r.scan.Buffered() < slim && time.Since(l.handed) < dense+naps*nap {
 			l.naps++
 			time.Sleep(nap)
 			return true, nil
