@@ -10,6 +10,8 @@
 //   - points_test.go lists the fail points that the source has, so that a new one
 //     cannot be left out, and kills at each of them.
 //   - random_test.go kills a random process at a random moment.
+//   - servers_test.go does that at real servers; sessions_test.go ends sessions in
+//     COMMIT, kills the writer at each of its fail points, and kills the server.
 //   - twin_test.go runs one task from two data directories against one target.
 //   - rewind_test.go puts a target back to an older copy.
 //   - unequal_test.go leaves two writers at different places inside one transaction.
