@@ -2,6 +2,7 @@ package pglog
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -38,12 +39,21 @@ func TestTableAdded(t *testing.T) {
 	}
 	s = tg.mustOpen(cfg)
 	defer s.close()
-	done := make(chan error, 1)
+	done, finished := make(chan error, 1), make(chan struct{})
 	go func() {
-		time.Sleep(700 * time.Millisecond) // long enough for a snapshot that does not wait
+		// It is committed once the reader has found it open twice, or has not waited.
+		for s.r.waited.Load() < 2 {
+			select {
+			case <-finished:
+				done <- errors.New("the snapshot did not wait for the transaction")
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
 		done <- pgcat.Exec(ctx, c, "COMMIT")
 	}()
 	s.until(func() bool { return !s.r.pending() })
+	close(finished)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}

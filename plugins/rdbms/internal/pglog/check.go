@@ -73,6 +73,9 @@ func (r *Reader) Check(ctx context.Context) ([]sdk.Finding, error) {
 		add(sdk.Error, "tables", "no table matches", "names are schema.table, such as public.orders")
 	}
 	for _, t := range tables {
+		if t.Kind == 'p' {
+			add(sdk.Info, t.Full(), "it has partitions: TRUNCATE, DROP and DETACH of a single one are not in the log", "delete the rows of a partition by DELETE, or take the table anew afterwards")
+		}
 		if !t.Identified() {
 			add(sdk.Error, t.Full(), fmt.Sprintf("no replica identity (%c): once it is published the server refuses its updates and deletes", t.Identity), "ALTER TABLE "+t.Quoted()+" REPLICA IDENTITY FULL, or add a primary key")
 		}

@@ -233,7 +233,11 @@ func (r *Reader) visibleSnapshot(ctx context.Context) (*pgscan.Source, string, e
 	defer cancel()
 	ready := func(text string) bool {
 		v, err := parseVisible(text)
-		return err == nil && (r.cfg.Switches.VisibleOff || !older(v.min, uint32(h.horizon)))
+		if err == nil && (r.cfg.Switches.VisibleOff || !older(v.min, uint32(h.horizon))) {
+			return true
+		}
+		r.waited.Add(1)
+		return false
 	}
 	src, text, err := pgscan.Begin(limit, r.srv, ready, pauseABit)
 	if err != nil && limit.Err() != nil && ctx.Err() == nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -47,6 +48,7 @@ type Reader struct {
 	rels     map[uint32]*relation
 	items    map[uint32]*tableItem
 	versions map[uint32]uint64
+	waited   atomic.Int64 // snapshots that did not show all that they have to
 	nextID   uint32
 
 	spills    map[uint32]*spill

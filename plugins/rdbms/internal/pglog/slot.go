@@ -319,6 +319,9 @@ func (r *Reader) publish(ctx context.Context, tables []*pgcat.Table) error {
 	}
 	own := r.cfg.Publication == ""
 	if len(rows) > 0 && !own {
+		if err := r.unpublished(ctx, tables); err != nil {
+			return err
+		}
 		if string(rows[0][1]) == "t" {
 			return unidentified(tables)
 		}
@@ -353,6 +356,31 @@ func (r *Reader) publish(ctx context.Context, tables []*pgcat.Table) error {
 		return nil
 	}
 	return r.exec(ctx, "change the publication", "ALTER PUBLICATION "+pgcat.Quote(r.publication)+" SET TABLE "+strings.Join(names, ", "))
+}
+
+// unpublished names the tables that a publication made by hand lacks: their rows
+// would be copied, and their changes never come.
+func (r *Reader) unpublished(ctx context.Context, tables []*pgcat.Table) error {
+	now, err := r.ask(ctx, `SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = $1
+		UNION SELECT pn.nspname || '.' || pc.relname FROM pg_publication p JOIN pg_publication_rel pr ON pr.prpubid = p.oid JOIN pg_class pc ON pc.oid = pr.prrelid JOIN pg_namespace pn ON pn.oid = pc.relnamespace WHERE p.pubname = $1`, r.publication)
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, x := range now {
+		have[string(x[0])] = true
+	}
+	var names, quoted []string
+	for _, t := range tables {
+		if !have[t.Full()] && t.Kind != 'p' { // partitions may be published one by one
+			names, quoted = append(names, t.Full()), append(quoted, t.Quoted())
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return sdk.Faultf(sdk.CodeInvalidConfig, "publication %s of %s lacks %s: changes of these would never come", r.publication, r.srv.Name(), strings.Join(names, ", ")).
+		Suggest("ALTER PUBLICATION %s ADD TABLE %s; or leave them out of tables", pgcat.Quote(r.publication), strings.Join(quoted, ", "))
 }
 
 func (r *Reader) exec(ctx context.Context, what, sql string) error {
