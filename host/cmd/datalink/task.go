@@ -204,13 +204,21 @@ func (a *app) deleteCommand() *cobra.Command {
 		Use: "delete TASK", Short: "Stop and remove a task; its journal stays",
 		Long: `Stop and remove a task. What it wrote stays at the targets, and so does its
 bookkeeping there: a new task of the same name is refused by a target until it
-takes over (run or task resume with --take-over). With --release the bookkeeping
-goes, too.`,
+takes over (run or task resume with --take-over), and a replication slot at the
+source goes on keeping log. With --release the bookkeeping goes, too.`,
 		Example: "  datalink task delete orders --release", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(c, func(ctx context.Context, b api.Backend) error {
+				t, err := b.Task(ctx, args[0])
+				if err != nil {
+					return err
+				}
 				if err := b.Delete(ctx, args[0], release); err != nil {
 					return err
+				}
+				if !release {
+					a.note("task %s: what it keeps at source and targets stays there, under the id %s. A replication slot of PostgreSQL, %s, keeps its server from removing log until it is dropped: "+
+						"SELECT pg_drop_replication_slot('%[3]s'). datalink task delete %[1]s --release would have removed all of it.", t.Name, t.UID, "datalink_"+strings.ReplaceAll(t.UID, "-", ""))
 				}
 				return a.show(map[string]any{"task": args[0], "deleted": true}, func() { a.line("task %s: deleted", args[0]) })
 			})
