@@ -20,6 +20,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Server is a server that a test owns.
@@ -71,12 +72,28 @@ func (s *Server) Stop() {
 	s.run(nil, "stop", "--dir", s.Dir)
 }
 
-// Kill ends the server with SIGKILL.
+// Kill ends the server with SIGKILL and waits until the process is gone: a start
+// that still sees it believes that the server runs.
 func (s *Server) Kill() {
 	s.tb.Helper()
 	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
 		s.tb.Fatalf("kill %s, pid %d: %v", s.Kind, s.PID, err)
 	}
+	for end := time.Now().Add(time.Minute); s.lives(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			s.tb.Fatalf("%s, pid %d, is still there a minute after SIGKILL", s.Kind, s.PID)
+		}
+	}
+}
+
+// lives reports whether the process is there and no zombie.
+func (s *Server) lives() bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.PID))
+	if err != nil {
+		return false
+	}
+	_, rest, ok := bytes.Cut(data[max(0, bytes.LastIndexByte(data, ')')):], []byte(") "))
+	return ok && len(rest) > 0 && rest[0] != 'Z' && rest[0] != 'X'
 }
 
 // Signal sends a signal to the server's process.
