@@ -45,7 +45,7 @@ func build(dir string) error {
 		return err
 	}
 	list := ""
-	for name, folder := range map[string]string{"rdbms": "./plugins/rdbms", "ticker": "./host/clustertest/ticker", "jsonfiles": "./examples/jsonfiles"} {
+	for name, folder := range map[string]string{"mysql": "./plugins/mysql", "rdbms": "./plugins/rdbms", "ticker": "./host/clustertest/ticker", "jsonfiles": "./examples/jsonfiles"} {
 		path := filepath.Join(plugins, name)
 		if err := compile("-ldflags", "-s -w", "-tags", "faults", "-o", path, folder); err != nil {
 			return err

@@ -8,30 +8,36 @@ import (
 	"testing"
 )
 
-// cutter stands between a worker and all ZooKeeper servers.
+// cutter stands between a worker and servers.
 type cutter struct {
-	cut   atomic.Bool // both ways are dropped in silence
-	addrs []string
+	cut atomic.Bool // both ways are dropped in silence
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
 	wg    sync.WaitGroup
 }
 
-// cutOff returns the URL by which a worker reaches the servers through it.
+// cutOff returns the URL by which a worker reaches ZooKeeper through a cutter.
 func cutOff(t testing.TB, url string) (*cutter, string) {
+	t.Helper()
+	hosts, path, _ := strings.Cut(strings.TrimPrefix(url, "zookeeper://"), "/")
+	c, addrs := between(t, strings.Split(hosts, ",")...)
+	return c, "zookeeper://" + strings.Join(addrs, ",") + "/" + path
+}
+
+// between returns a cutter and, for each server, the address that leads through it.
+func between(t testing.TB, servers ...string) (*cutter, []string) {
 	t.Helper()
 	c := &cutter{conns: map[net.Conn]bool{}}
 	var listeners []net.Listener
-	rest := strings.TrimPrefix(url, "zookeeper://")
-	hosts, path, _ := strings.Cut(rest, "/")
-	for target := range strings.SplitSeq(hosts, ",") {
+	var addrs []string
+	for _, server := range servers {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.addrs = append(c.addrs, l.Addr().String())
-		c.wg.Go(func() { c.accept(l, target) })
+		addrs = append(addrs, l.Addr().String())
+		c.wg.Go(func() { c.accept(l, server) })
 		listeners = append(listeners, l)
 	}
 	t.Cleanup(func() {
@@ -41,7 +47,7 @@ func cutOff(t testing.TB, url string) (*cutter, string) {
 		c.drop()
 		c.wg.Wait()
 	})
-	return c, "zookeeper://" + strings.Join(c.addrs, ",") + "/" + path
+	return c, addrs
 }
 
 func (c *cutter) accept(l net.Listener, target string) {
@@ -64,8 +70,7 @@ func (c *cutter) accept(l net.Listener, target string) {
 }
 
 func (c *cutter) pump(to, from net.Conn) {
-	defer to.Close()
-	defer from.Close()
+	defer c.end(to, from)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
@@ -80,10 +85,19 @@ func (c *cutter) pump(to, from net.Conn) {
 	}
 }
 
+func (c *cutter) end(conns ...net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range conns {
+		x.Close()
+		delete(c.conns, x)
+	}
+}
+
 // heal lets everything pass again; what was connected meanwhile is not of use.
 func (c *cutter) heal() {
-	c.cut.Store(false)
 	c.drop()
+	c.cut.Store(false)
 }
 
 func (c *cutter) drop() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -49,6 +50,7 @@ type worker struct {
 	name   string
 	data   string
 	url    string
+	env    []string // beside the rig's
 	cmd    *exec.Cmd
 	log    *os.File
 	exited chan struct{}
@@ -57,7 +59,13 @@ type worker struct {
 // start starts a worker, or starts it again in its data directory.
 func (r *rig) start(name string, args ...string) *worker {
 	r.t.Helper()
-	w := &worker{r: r, name: name, data: filepath.Join(r.dir, name), url: r.url}
+	return r.startWith(name, nil, args...)
+}
+
+// startWith starts a worker with further variables in its environment.
+func (r *rig) startWith(name string, env []string, args ...string) *worker {
+	r.t.Helper()
+	w := &worker{r: r, name: name, data: filepath.Join(r.dir, name), url: r.url, env: env}
 	if err := os.MkdirAll(w.data, 0o700); err != nil {
 		r.t.Fatal(err)
 	}
@@ -86,7 +94,7 @@ func (w *worker) run(args ...string) {
 	}
 	w.cmd = exec.Command(built.datalink, append([]string{"serve", "--data-dir", w.data, "--coordination", w.url, "--restart-grace", w.r.grace.String()}, args...)...)
 	w.cmd.Stdout, w.cmd.Stderr = w.log, w.log
-	w.cmd.Env = append(os.Environ(), w.r.env...)
+	w.cmd.Env = append(append(os.Environ(), w.r.env...), w.env...)
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := w.cmd.Start(); err != nil {
 		w.r.t.Fatal(err)
@@ -135,6 +143,25 @@ func (w *worker) killAll() {
 	w.signal(syscall.SIGKILL, false)
 	<-w.exited
 	w.log.Close()
+}
+
+// lives reports whether the daemon's process is there, stopped or not.
+func (w *worker) lives() bool {
+	select {
+	case <-w.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// plugin returns one of the worker's plugin processes; 0 = it has none.
+func (w *worker) plugin(pick func(n int) int) int {
+	pids := slices.DeleteFunc(w.pids(), func(pid int) bool { return pid == w.cmd.Process.Pid })
+	if len(pids) == 0 {
+		return 0
+	}
+	return pids[pick(len(pids))]
 }
 
 // stop ends the daemon in order.

@@ -1,85 +1,20 @@
 package clustertest
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
-	"sync"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/examples/stack"
 )
 
-// witness looks at a target all the time: no row of state may ever become older.
-type witness struct {
-	stop context.CancelFunc
-	wg   sync.WaitGroup
-
-	mu   sync.Mutex
-	back []string
-}
-
-func (r *rig) watch(task string) *witness {
-	ctx, cancel := context.WithCancel(context.Background())
-	w := &witness{stop: cancel}
-	w.wg.Go(func() {
-		seen := map[int64]int64{}
-		for ctx.Err() == nil {
-			now, err := r.state(task)
-			if err == nil {
-				for k, n := range now {
-					if n < seen[k] {
-						w.mu.Lock()
-						w.back = append(w.back, fmt.Sprintf("key %d of %s went from %d to %d", k, task, seen[k], n))
-						w.mu.Unlock()
-					}
-					seen[k] = n
-				}
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	})
-	r.t.Cleanup(func() { cancel(); w.wg.Wait() })
-	return w
-}
-
-func (w *witness) found() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string(nil), w.back...)
-}
-
-func (r *rig) state(task string) (map[int64]int64, error) {
-	if _, err := os.Stat(r.target(task)); err != nil {
-		return nil, err
-	}
-	db, err := sql.Open("sqlite", "file:"+r.target(task)+"?mode=ro&_pragma=busy_timeout(5000)")
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	rows, err := db.Query("SELECT k, n FROM state")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	out := map[int64]int64{}
-	for rows.Next() {
-		var k, n int64
-		if err := rows.Scan(&k, &n); err != nil {
-			return nil, err
-		}
-		out[k] = n
-	}
-	return out, rows.Err()
-}
-
-// setting reads an environment variable.
+// setting reads a duration from the environment.
 func setting(name string, standard time.Duration) time.Duration {
 	if d, err := time.ParseDuration(os.Getenv(name)); err == nil {
 		return d
@@ -87,157 +22,241 @@ func setting(name string, standard time.Duration) time.Duration {
 	return standard
 }
 
-// TestTorture lets anything happen to workers and ZooKeeper, in an order that the
-// seed decides, and looks at the targets all the while and at the end.
-// DATALINK_TORTURE sets how long, DATALINK_SEED which.
-func TestTorture(t *testing.T) {
-	if os.Getenv("DATALINK_TORTURE") == "" {
-		t.Skip("optional: make torture runs it, for minutes")
+// stage is a cluster with its sources and targets, and what a run found out.
+type stage struct {
+	*rig
+	rnd       *rand.Rand
+	ensemble  *stack.Ensemble
+	databases []*stack.Server
+	origins   []*origin
+	routes    []*route
+	names     []string
+	journal   *journal
+	eyes      []*progress
+	toStore   []*cutter // a worker's way to ZooKeeper
+	toData    []*cutter // and to the databases
+	counts    map[string]int
+}
+
+// newStage starts everything and lets the tasks run. Nothing is fenced with the
+// environment that opens the fence.
+func newStage(t *testing.T, seed uint64, env ...string) *stage {
+	t.Helper()
+	s := &stage{rnd: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{}}
+	s.ensemble = stack.StartEnsemble(t, 3, "forceSync=no")
+	s.rig = newRig(t, s.ensemble, 2*time.Second)
+	maria := stack.Start(t, "mariadb", "--innodb-flush-log-at-trx-commit=2")
+	my := stack.Start(t, "mysql", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0")
+	target := stack.Start(t, "mariadb", "--innodb-flush-log-at-trx-commit=2")
+	postgres := stack.Start(t, "postgres", "-c", "synchronous_commit=off")
+	s.databases = []*stack.Server{maria, my, target, postgres}
+	target.SQL("CREATE DATABASE datalink; CREATE DATABASE ma CHARACTER SET utf8mb4; CREATE DATABASE my CHARACTER SET utf8mb4")
+	postgres.SQL("CREATE SCHEMA ma; CREATE SCHEMA my")
+	for i, o := range []struct {
+		*stack.Server
+		schema string
+	}{{maria, "ma"}, {my, "my"}} {
+		s.origins = append(s.origins, openSource(t, o.Server, o.schema, rand.New(rand.NewPCG(seed, 100+uint64(i)))))
 	}
+	for _, o := range s.origins {
+		for _, to := range []struct {
+			kind   string
+			server *stack.Server
+		}{{"mariadb", target}, {"postgres", postgres}, {map[string]string{"ma": "sqlite", "my": "files"}[o.schema], nil}} {
+			name := o.schema + "-" + to.kind
+			s.routes = append(s.routes, &route{name: name, from: o, to: to.kind, server: to.server, path: filepath.Join(s.dir, name)})
+			s.names = append(s.names, name)
+		}
+	}
+	s.env = append([]string{"DATALINK_CLOCK=" + filepath.Join(s.dir, "clock"), "DATALINK_STOP_GRACE_MS=2000"}, env...)
+	s.journal = newJournal(s.rig, s.names)
+	straight := s.url
+	for _, name := range []string{"a", "b", "c"} {
+		c, url := cutOff(t, straight)
+		d, addrs := between(t, maria.Addr(), my.Addr(), target.Addr(), postgres.Addr())
+		s.toStore, s.toData, s.url = append(s.toStore, c), append(s.toData, d), url
+		s.startWith(name, []string{"SOURCE_MARIADB=" + addrs[0], "SOURCE_MYSQL=" + addrs[1], "TARGET_MARIADB=" + addrs[2], "TARGET_POSTGRES=" + addrs[3]})
+	}
+	until(t, "three workers", func() bool { return len(s.workersOf(s.workers[0])) == 3 })
+	for _, j := range s.routes {
+		s.applySpec(s.workers[0], j.name, j.spec())
+		if j.fenced() {
+			s.eyes = append(s.eyes, watchProgress(t, j))
+		}
+	}
+	s.spread(s.workers[1], s.names)
+	for _, o := range s.origins {
+		o.load(25 * time.Millisecond)
+	}
+	return s
+}
+
+// torment does what can go wrong for as long as told, each kind in its turn before
+// any comes again.
+func (s *stage) torment(d time.Duration, kinds []trouble) {
+	s.t.Helper()
+	end := time.Now().Add(d)
+	for time.Now().Before(end) {
+		for _, i := range s.rnd.Perm(len(kinds)) {
+			if !time.Now().Before(end) {
+				break
+			}
+			began := time.Now()
+			s.t.Logf("%s", kinds[i].name)
+			s.counts[kinds[i].name]++
+			kinds[i].do(s)
+			if err := s.journal.read(); err != nil {
+				s.t.Logf("journals could not be read: %v", err)
+			}
+			if took := time.Since(began); took > 15*time.Second {
+				s.t.Logf("took %s", took)
+			}
+			time.Sleep(time.Duration(s.rnd.IntN(500)) * time.Millisecond)
+		}
+	}
+}
+
+// settle ends the load and waits until all that was read has been written. What
+// differs after that differs for good.
+func (s *stage) settle(patience time.Duration) (diffs map[string][]string) {
+	s.t.Helper()
+	s.ensemble.Await()
+	s.spread(s.workers[0], s.names)
+	for _, o := range s.origins {
+		o.finish()
+	}
+	diffs = map[string][]string{}
+	for _, j := range s.routes {
+		var d []string
+		until(s.t, "the last row of "+j.name, func() bool {
+			var ended bool
+			d, ended = j.differ()
+			return ended
+		})
+		for end := time.Now().Add(patience); len(d) > 0 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+			d, _ = j.differ()
+		}
+		if len(d) > 0 {
+			diffs[j.name] = d
+		}
+	}
+	return diffs
+}
+
+func (s *stage) overlaps() []coordination.Overlap {
+	s.t.Helper()
+	var all []coordination.Overlap
+	until(s.t, "the audit", func() (ok bool) {
+		var err error
+		all, err = s.workers[0].client().Overlaps(s.t.Context())
+		return err == nil && s.journal.read() == nil
+	})
+	return all
+}
+
+// refused counts late writes that a target refused.
+func refused(all []coordination.Overlap) (n uint64) {
+	for _, o := range all {
+		if o.Cause == coordination.CauseFence {
+			n++
+		}
+	}
+	return n
+}
+
+func seedOf(t *testing.T) uint64 {
 	seed := uint64(time.Now().UnixNano())
 	if s, err := strconv.ParseUint(os.Getenv("DATALINK_SEED"), 10, 64); err == nil {
 		seed = s
 	}
 	t.Logf("DATALINK_SEED=%d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 7))
-	e := stack.StartEnsemble(t, 3, "forceSync=no")
-	r := newRig(t, e, 2*time.Second)
-	straight := r.url
-	var cuts []*cutter
-	for _, name := range []string{"a", "b", "c"} {
-		c, url := cutOff(t, straight)
-		cuts, r.url = append(cuts, c), url
-		r.start(name)
-	}
-	until(t, "three workers", func() bool { return len(r.workersOf(r.workers[0])) == 3 })
-	tasks := names(4)
-	r.apply(r.workers[0], tasks...)
-	var eyes []*witness
-	for _, name := range tasks {
-		eyes = append(eyes, r.watch(name))
-	}
-	r.spread(r.workers[1], tasks)
+	return seed
+}
 
-	pause := r.session + r.session/2
-	actions := []struct {
-		name string
-		do   func()
-	}{
-		{"a worker stops past its session", func() {
-			w := r.workers[rnd.IntN(3)]
-			w.signal(syscall.SIGSTOP, true)
-			time.Sleep(pause)
-			w.signal(syscall.SIGCONT, true)
-		}},
-		{"a worker is cut off from ZooKeeper", func() {
-			c := cuts[rnd.IntN(3)]
-			c.cut.Store(true)
-			time.Sleep(pause)
-			c.heal()
-		}},
-		{"a worker is killed", func() {
-			w := r.workers[rnd.IntN(3)]
-			w.killAll()
-			time.Sleep(time.Duration(rnd.IntN(3)) * time.Second)
-			w.run()
-		}},
-		{"a plugin is killed", func() {
-			w := r.workers[rnd.IntN(3)]
-			if pids := w.pids(); len(pids) > 1 {
-				if pid := pids[rnd.IntN(len(pids))]; pid != w.cmd.Process.Pid {
-					_ = syscall.Kill(pid, syscall.SIGKILL)
-				}
-			}
-		}},
-		{"a follower is killed", func() {
-			if s := e.Follower(); s != nil {
-				s.Kill()
-				s.Restart()
-			}
-		}},
-		{"the leader is killed", func() {
-			if s := e.Leader(); s != nil {
-				s.Kill()
-				s.Restart()
-			}
-		}},
-		{"the ensemble is restarted", func() {
-			for _, s := range e.Servers {
-				s.Kill()
-			}
-			for _, s := range e.Servers {
-				s.Restart()
-			}
-		}},
-		{"a worker leaves in order", func() {
-			w := r.workers[rnd.IntN(3)]
-			w.signal(syscall.SIGTERM, true)
-			select {
-			case <-w.exited:
-			case <-time.After(20 * time.Second):
-				w.killAll()
-			}
-			w.run()
-		}},
+// TestTorture lets anything happen to workers, plugins, ZooKeeper and databases in
+// an order that the seed decides, while the sources are under load. In the end each
+// target equals its source, no position ever went back, and the audit holds what
+// was caused and is certain of nothing else. DATALINK_TORTURE sets how long,
+// DATALINK_SEED which.
+func TestTorture(t *testing.T) {
+	if os.Getenv("DATALINK_TORTURE") == "" {
+		t.Skip("optional: make torture runs it, for minutes")
 	}
-	counts := map[string]int{}
-	for end := time.Now().Add(setting("DATALINK_TORTURE", 20*time.Second)); time.Now().Before(end); {
-		a := actions[rnd.IntN(len(actions))]
-		t.Logf("%s", a.name)
-		counts[a.name]++
-		a.do()
-		time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
-	}
-	e.Await()
-	r.spread(r.workers[0], tasks)
-	for _, name := range tasks {
-		r.moves(name)
-	}
-	overlaps, err := r.workers[0].client().Overlaps(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newStage(t, seedOf(t))
+	s.torment(setting("DATALINK_TORTURE", 45*time.Second), troubles)
+	diffs := s.settle(30 * time.Second)
+	all := s.overlaps()
 	certain := 0
-	for _, o := range overlaps {
+	for _, o := range all {
 		if o.Certain {
 			certain++
 		}
 	}
-	t.Logf("%v; %d overlaps in the audit, %d of them certain", counts, len(overlaps), certain)
-	r.whole(tasks)
-	for _, eye := range eyes {
-		eye.stop()
-		for _, what := range eye.found() {
-			t.Errorf("a late write: %s", what)
+	t.Logf("%v; %d executions, %d overlapped; %d overlaps in the audit, %d of them certain; %d late writes refused",
+		s.counts, len(s.journal.all), len(s.journal.overlapped()), len(all), certain, refused(all))
+	for _, o := range s.origins {
+		t.Logf("source %s: %d transactions, %d keys", o.schema, o.done, o.next)
+	}
+	for _, j := range s.routes {
+		d := diffs[j.name]
+		if len(d) > 0 && (j.fenced() || !covered(j.name, all)) {
+			t.Errorf("target of %s differs in %d rows: %s", j.name, len(d), strings.Join(d[:min(len(d), 20)], "; "))
 		}
+	}
+	for _, w := range s.journal.judge(all) {
+		t.Error(w)
+	}
+	for i, eye := range s.eyes {
+		back, moves := eye.found()
+		for _, b := range back {
+			t.Error(b)
+		}
+		if moves == 0 {
+			t.Errorf("no position moved at target %d: nothing was watched", i)
+		}
+	}
+	if refused(all) == 0 {
+		t.Error("no late write was refused: the run has shown nothing of the fence")
 	}
 }
 
-// TestWithoutFence shows that the witness sees late writes: with the conditions of
-// the position write switched off, a worker that wakes up writes old rows.
-func TestWithoutFence(t *testing.T) {
-	r := newRig(t, stack.StartEnsemble(t, 1, "forceSync=no"), 2*time.Second)
-	r.env = []string{"DATALINK_SWITCH=epoch-off,batchno-off"}
-	a := r.start("a")
-	until(t, "a answers", func() bool { return len(r.workersOf(a)) == 1 })
-	r.apply(a, "t0")
-	until(t, "t0 runs", func() bool { return r.owners(a)["t0"] == "a" })
-	b := r.start("b")
-	until(t, "b is there", func() bool { return len(r.workersOf(b)) == 2 })
-	eye := r.watch("t0")
-	late, other := a, b
-	for try := 0; try < 8 && len(eye.found()) == 0; try++ {
-		late.signal(syscall.SIGSTOP, true)
-		until(t, "t0 runs elsewhere", func() bool { return r.owners(other)["t0"] == other.name })
-		r.moves("t0")
-		time.Sleep(500 * time.Millisecond) // the heir gets ahead
-		late.signal(syscall.SIGCONT, true)
-		until(t, late.name+" is back", func() bool {
-			return len(r.workersOf(late)) == 2 && r.owners(late)["t0"] == other.name || len(eye.found()) > 0
-		})
-		late, other = other, late
+// covered says that the audit holds an open record for what may be wrong at a
+// target that cannot fence.
+func covered(task string, all []coordination.Overlap) bool {
+	for _, o := range all {
+		if o.Task == task && o.Verdict == coordination.PossiblyDirty {
+			return true
+		}
 	}
-	if len(eye.found()) == 0 {
-		t.Error("no late write was seen although nothing refuses them: the witness sees nothing")
+	return false
+}
+
+// TestTortureWithoutFence shows that the same run fails, by rows that differ, when
+// targets refuse nothing: on eight of ten seeds at least. DATALINK_SEEDS sets how
+// many.
+func TestTortureWithoutFence(t *testing.T) {
+	seeds, _ := strconv.Atoi(os.Getenv("DATALINK_SEEDS"))
+	if seeds == 0 {
+		t.Skip("optional: make torture runs it, for minutes")
+	}
+	first, red := seedOf(t), 0
+	for i := range seeds {
+		name := fmt.Sprintf("seed %d", first+uint64(i))
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, first+uint64(i), "DATALINK_SWITCH=epoch-off,batchno-off")
+			s.torment(setting("DATALINK_TORTURE_OPEN", 30*time.Second), troubles)
+			diffs := s.settle(3 * time.Second)
+			for task, d := range diffs {
+				t.Logf("%s differs in %d rows: %s", task, len(d), strings.Join(d[:min(len(d), 3)], "; "))
+			}
+			if len(diffs) > 0 {
+				red++
+			}
+		})
+	}
+	t.Logf("%d of %d runs without the fence ended with rows that differ", red, seeds)
+	if red*10 < seeds*8 {
+		t.Errorf("%d of %d runs without the fence ended with rows that differ, want eight of ten at least: the test sees too little", red, seeds)
 	}
 }
+

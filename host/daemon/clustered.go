@@ -48,7 +48,7 @@ func (n *Node) serveCluster(ctx context.Context) error {
 		go func() {
 			defer close(ended)
 			c := cluster.Coordinator{
-				Store: n.board, Session: session.(cluster.Session), Log: n.log,
+				Store: n.board, Session: session.(cluster.Session), Log: n.log, Now: wallClock().Now,
 				Config: cluster.Config{Grace: n.cfg.Cluster.RestartGrace, Settle: settle},
 			}
 			c.Run(member)

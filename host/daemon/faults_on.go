@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/sdk/failpoint"
 )
 
@@ -68,4 +70,32 @@ func number(env string, otherwise uint64) uint64 {
 		return n
 	}
 	return otherwise
+}
+
+// wallClock is the clock of tasks and of the leader. Its wall clock is off by what
+// the file DATALINK_CLOCK names says, such as 1h or -90s, for as long as it says so.
+func wallClock() coordination.Clock {
+	if path := os.Getenv("DATALINK_CLOCK"); path != "" {
+		return skewed{path: path}
+	}
+	return coordination.System{}
+}
+
+type skewed struct {
+	coordination.System
+	path string
+}
+
+func (c skewed) Now() time.Time {
+	data, _ := os.ReadFile(c.path)
+	by, _ := time.ParseDuration(strings.TrimSpace(string(data))) // none while it is written
+	return time.Now().Add(by)
+}
+
+// stopGrace lets tests shorten the time from a stop to the kill.
+func stopGrace(d time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return time.Duration(number("DATALINK_STOP_GRACE_MS", 0)) * time.Millisecond
 }

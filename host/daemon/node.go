@@ -92,6 +92,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	if cfg.LogLevel == "" {
 		cfg.LogLevel = "warn"
 	}
+	cfg.Grace = stopGrace(cfg.Grace)
 	n := &Node{cluster: clustered{done: map[string]string{}}, cfg: cfg, log: cfg.Log, runs: map[string]*run{}, registry: prometheus.NewRegistry(), keepers: newKeepers(), verifications: verifications{all: map[string]*verification{}}}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())

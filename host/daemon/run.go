@@ -148,7 +148,7 @@ func (n *Node) start(t *config.Task, def coordination.Definition, o Options) (*r
 	r.runner, err = task.NewRunner(task.Config{
 		Task: t.Name, Version: def.Version, TakeOver: o.TakeOver, Store: n.store, Session: session,
 		Launcher: launcher{s, r}, Audit: n.auditor, Run: o.Pipeline, Grace: n.cfg.Grace, WaitHeld: o.WaitHeld, MarkEvery: n.markEvery(),
-		Observer: s.shadow, Log: n.log, Limits: limits,
+		Observer: s.shadow, Clock: wallClock(), Log: n.log, Limits: limits,
 		OnState: func(st task.State) {
 			r.mu.Lock()
 			r.state = st

@@ -13,7 +13,7 @@ func describeKey(ev *batch.Event) string {
 	if im.IsZero() || ev.Kind == batch.Delete {
 		im = ev.Before
 	}
-	if len(ev.Schema.Key) == 0 {
+	if len(ev.Schema.Key) == 0 || im.IsZero() { // the second: it is no row
 		return "(none)"
 	}
 	vals, err := im.Values(nil)
