@@ -1,6 +1,7 @@
 package clustertest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -88,7 +89,29 @@ func newStage(t *testing.T, seed uint64, env ...string) *stage {
 	for _, o := range s.origins {
 		o.load(25 * time.Millisecond)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.describe()
+		}
+	})
 	return s
+}
+
+// describe logs what each task is at, by way of the first worker that answers.
+func (s *stage) describe() {
+	for _, w := range s.workers {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		all, err := w.client().Tasks(ctx)
+		cancel()
+		if err != nil {
+			s.t.Logf("worker %s: %v", w.name, err)
+			continue
+		}
+		for _, x := range all {
+			s.t.Logf("task %s at %s: %s %s", x.Name, x.Worker, x.State, x.Reason)
+		}
+		return
+	}
 }
 
 // torment does what can go wrong for as long as told, each kind in its turn before
