@@ -28,23 +28,24 @@ func (j *route) fenced() bool { return j.to != "files" }
 // spec is the task's file. Servers are named by variables of the worker's
 // environment, so that each worker has its own way there.
 func (j *route) spec() string {
-	writer := fmt.Sprintf("{name: w, plugin: rdbms, config: {url: %q}}", "sqlite://"+j.path)
+	writer, start := fmt.Sprintf("{name: w, plugin: rdbms, config: {url: %q}}", "sqlite://"+j.path), "snapshot"
 	switch j.to {
 	case "mariadb":
 		writer = `{name: w, plugin: rdbms, config: {url: "mariadb://root@${env:TARGET_MARIADB}/datalink", networkTimeout: 5s, lockTimeout: 5s}}`
 	case "postgres":
 		writer = `{name: w, plugin: rdbms, config: {url: "postgres://postgres@${env:TARGET_POSTGRES}/postgres", networkTimeout: 5s, lockTimeout: 5s}}`
 	case "files":
+		start = "earliest" // the writer does not reconcile ranges of a snapshot
 		writer = fmt.Sprintf("{name: w, plugin: jsonfiles, config: {dir: %q}}", j.path)
 	}
 	return fmt.Sprintf(`apiVersion: datalink/v1
 task: %s
 reader:
   plugin: mysql
-  config: {address: "${env:SOURCE_%s}", user: root, password: "", heartbeat: 500ms, tables: ["%s.*"], start: snapshot}
+  config: {address: "${env:SOURCE_%s}", user: root, password: "", heartbeat: 500ms, tables: ["%s.*"], start: %s}
 writers:
   - %s
-`, j.name, strings.ToUpper(j.from.Kind), j.from.schema, writer)
+`, j.name, strings.ToUpper(j.from.Kind), j.from.schema, start, writer)
 }
 
 // expected asks the source's own client for the rows of a table.

@@ -96,13 +96,19 @@ func (c *cutter) end(conns ...net.Conn) {
 
 // heal lets everything pass again; what was connected meanwhile is not of use.
 func (c *cutter) heal() {
-	c.drop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.close()
 	c.cut.Store(false)
 }
 
 func (c *cutter) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.close()
+}
+
+func (c *cutter) close() {
 	for x := range c.conns {
 		x.Close()
 	}

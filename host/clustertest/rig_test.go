@@ -78,6 +78,9 @@ func (r *rig) startWith(name string, env []string, args ...string) *worker {
 		if r.t.Failed() {
 			data, _ := os.ReadFile(w.log.Name())
 			r.t.Logf("log of %s:\n%s", name, tail(data, 6000))
+			if dir := os.Getenv("DATALINK_LOGS"); dir != "" { // for who looks for a cause
+				_ = os.WriteFile(filepath.Join(dir, name+".log"), data, 0o600)
+			}
 		}
 		w.killAll()
 	})
