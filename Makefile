@@ -10,7 +10,7 @@ DEMO    ?= demo-out
 
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint fuzz-short bench soak torture model generate clean
+.PHONY: help build demo test race lint fuzz-short bench bench-cluster soak torture model generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -52,8 +52,15 @@ soak: ## 200 rounds of killing random processes; DATALINK_CRASH_SEED=… repeats
 	DATALINK_SOAK=1 $(GO) test -v -count=1 -timeout 60m -run Conformance ./plugins/rdbms/internal/postgres ./plugins/rdbms/internal/mysql
 	DATALINK_LARGE=1073741824 $(GO) test -v -count=1 -timeout 20m -run TestLargeTransaction ./host/bench
 
-torture: ## stop, cut and kill workers of a cluster at random; DATALINK_SEED=… repeats a run
-	DATALINK_TORTURE=$${DATALINK_TORTURE:-5m} $(GO) test -v -count=1 -timeout 60m -run TestTorture ./host/clustertest
+torture: ## stop, cut and kill workers, ZooKeeper and databases at random; DATALINK_SEED=… repeats a run
+	DATALINK_TORTURE=$${DATALINK_TORTURE:-5m} $(GO) test -v -count=1 -timeout 60m -run 'TestTorture$$' ./host/clustertest
+	DATALINK_OUTAGE=$${DATALINK_OUTAGE:-5m} $(GO) test -v -count=1 -timeout 60m -run TestOutage ./host/clustertest
+	DATALINK_SEEDS=$${DATALINK_SEEDS:-10} $(GO) test -v -count=1 -timeout 90m -run TestTortureWithoutFence ./host/clustertest
+
+bench-cluster: ## how long tasks are not there when they move or their worker is killed, and what 1,000 idle ones cost; on a quiet machine
+	DATALINK_FIGURES=1 $(GO) test -v -count=1 -timeout 20m -run TestFigures ./host/clustertest
+	DATALINK_TASKS=$${DATALINK_TASKS:-1000} $(GO) test -v -count=1 -timeout 20m -run TestManyTasks ./host/cluster
+	$(GO) test -run xxx -bench BenchmarkAssign ./host/cluster
 
 model: ## search all interleavings of workers, store and target within wider bounds than make test does
 	DATALINK_MODEL=1 $(GO) test -v -count=1 -timeout 60m ./host/model

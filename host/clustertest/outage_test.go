@@ -21,7 +21,7 @@ func outage(t *testing.T) time.Duration {
 		}
 		return d
 	}
-	return 12 * time.Second
+	return 20 * time.Second
 }
 
 // plain is a task whose target is only idempotent: a folder of files.
