@@ -204,6 +204,11 @@ func (w *worker) cli(args ...string) string {
 // until polls a state.
 func until(t testing.TB, what string, f func() bool) time.Duration {
 	t.Helper()
+	return within(t, patience, what, f)
+}
+
+func within(t testing.TB, patience time.Duration, what string, f func() bool) time.Duration {
+	t.Helper()
 	began := time.Now()
 	for !f() {
 		if time.Since(began) > patience {

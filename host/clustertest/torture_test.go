@@ -151,7 +151,7 @@ func (s *stage) settle(patience time.Duration) (diffs map[string][]string) {
 	diffs = map[string][]string{}
 	for _, j := range s.routes {
 		var d []string
-		until(s.t, "the last row of "+j.name, func() bool {
+		within(s.t, 3*patience, "the last row of "+j.name, func() bool { // after pauses of what failed
 			var ended bool
 			d, ended = j.differ()
 			return ended
@@ -282,4 +282,3 @@ func TestTortureWithoutFence(t *testing.T) {
 		t.Errorf("%d of %d runs without the fence ended with rows that differ, want eight of ten at least: the test sees too little", red, seeds)
 	}
 }
-
