@@ -13,6 +13,7 @@ import (
 
 	"github.com/datalink-go/datalink/coordination"
 	"github.com/datalink-go/datalink/examples/stack"
+	"github.com/datalink-go/datalink/host/api"
 )
 
 // setting reads a duration from the environment.
@@ -144,6 +145,15 @@ func (s *stage) torment(d time.Duration, kinds []trouble) {
 func (s *stage) settle(patience time.Duration) (diffs map[string][]string) {
 	s.t.Helper()
 	s.ensemble.Await()
+	until(s.t, "three workers", func() bool { return len(s.workersOf(s.workers[0])) == 3 })
+	for _, name := range s.names {
+		if s.owners(s.workers[0])[name] == "" { // its pauses have become long
+			s.command(s.workers[0], func(ctx context.Context, c *api.Client) error {
+				_, err := c.Change(ctx, name, api.Restart)
+				return err
+			})
+		}
+	}
 	s.spread(s.workers[0], s.names)
 	for _, o := range s.origins {
 		o.finish()
