@@ -47,6 +47,7 @@ type Switches struct {
 	MergeAcrossWait bool // a lane's batch is not cut before a change that waits for another lane
 	LaneWaitOff     bool // changes do not wait for those in other lanes that they are tied to
 	TiesOff         bool // changes are merged and put in one segment whatever they are tied to
+	SettleOff       bool // a commit whose answer is lost counts as one without effect
 }
 
 // Clock is the time as the engine sees it.

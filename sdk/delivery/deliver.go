@@ -183,6 +183,9 @@ func (r *run) transact(ch *sdk.Changes, next []sdk.Next) (records []sdk.RecordEr
 // settle finds out what became of a commit whose answer was lost. A retryable
 // fault says that it had no effect.
 func (r *run) settle(next []sdk.Next, cause error) error {
+	if r.cfg.Switches.SettleOff {
+		return sdk.Faultf(sdk.CodeUnavailable, "the answer to a commit was lost: %v", cause).Retry()
+	}
 	for i := range next {
 		p, err := r.settleLane(next[i].Lane)
 		if err != nil {

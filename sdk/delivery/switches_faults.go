@@ -18,7 +18,7 @@ func recordsFromEnv(otherwise int) int {
 }
 
 // withEnv adds the switches that DATALINK_SWITCH names, a comma-separated list
-// of skip-off, merge-across-wait, lane-wait-off and ties-off. Other names belong
+// of skip-off, merge-across-wait, lane-wait-off, ties-off and settle-off. Other names belong
 // to other components.
 func (s Switches) withEnv() Switches {
 	for _, name := range strings.Split(os.Getenv("DATALINK_SWITCH"), ",") {
@@ -31,6 +31,8 @@ func (s Switches) withEnv() Switches {
 			s.LaneWaitOff = true
 		case "ties-off":
 			s.TiesOff = true
+		case "settle-off":
+			s.SettleOff = true
 		}
 	}
 	if s != (Switches{}) {
