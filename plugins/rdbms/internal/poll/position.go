@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"cmp"
 	"encoding/hex"
 	"fmt"
 	"net/url"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/datalink-go/datalink/plugins/rdbms/internal/scan"
 	"github.com/datalink-go/datalink/sdk"
 )
 
@@ -26,8 +26,15 @@ type place struct {
 	at   map[string][]byte
 }
 
-func (p place) append(dst []byte) []byte {
+// Number implements scan.Place.
+func (p place) Number() uint64 { return p.step }
+
+// Append implements scan.Place.
+func (p place) Append(dst []byte, ordinal uint64) []byte {
 	dst = strconv.AppendUint(dst, p.step, 10)
+	if ordinal > 0 {
+		dst = strconv.AppendUint(append(dst, '+'), ordinal, 10)
+	}
 	names := make([]string, 0, len(p.at))
 	for n := range p.at {
 		names = append(names, n)
@@ -69,74 +76,9 @@ func parsePlace(text string) (p place, ordinal uint64, err error) {
 	return p, ordinal, nil
 }
 
-func placeOf(p sdk.Position) (place, error) {
-	if p.Format != positionFormat || p.Version != positionVersion {
-		return place{}, sdk.Faultf(sdk.CodeInvalidPosition, "position of format %q version %d, this reader has %q version %d", p.Format, p.Version, positionFormat, positionVersion)
-	}
-	pl, _, err := parsePlace(string(p.Source))
-	if err != nil {
-		return pl, sdk.Faultf(sdk.CodeInvalidPosition, "%v", err)
-	}
-	return pl, nil
-}
-
 // Positions are the pure calls of the reader about its positions.
-type Positions struct{}
+type Positions = scan.Counted[place]
 
-var _ sdk.Positions = Positions{}
+var positions = scan.NewCounted(positionFormat, positionVersion, parsePlace)
 
-// PositionFormat is of sdk.Reader.
-func (Positions) PositionFormat() (format string, version uint32) {
-	return positionFormat, positionVersion
-}
-
-// ParsePosition implements sdk.Positions.
-func (Positions) ParsePosition(text string) (sdk.Position, error) {
-	p, ord, err := parsePlace(strings.TrimSpace(text))
-	if err != nil {
-		return sdk.Position{}, sdk.Faultf(sdk.CodeInvalidPosition, "%v", err)
-	}
-	return sdk.Position{Format: positionFormat, Version: positionVersion, Source: p.append(nil), Ordinal: ord}, nil
-}
-
-// FormatPosition implements sdk.Positions.
-func (Positions) FormatPosition(p sdk.Position) (string, error) {
-	pl, err := placeOf(p)
-	if err != nil {
-		return "", err
-	}
-	text := string(pl.append(nil))
-	if p.Ordinal > 0 {
-		head, rest, _ := strings.Cut(text, " ")
-		text = strings.TrimSpace(head + "+" + strconv.FormatUint(p.Ordinal, 10) + " " + rest)
-	}
-	return text, nil
-}
-
-// ComparePositions implements sdk.Positions.
-func (Positions) ComparePositions(a, b sdk.Position) (sdk.Order, error) {
-	x, err := placeOf(a)
-	if err != nil {
-		return sdk.Incomparable, err
-	}
-	y, err := placeOf(b)
-	if err != nil {
-		return sdk.Incomparable, err
-	}
-	return [...]sdk.Order{sdk.Before, sdk.Equal, sdk.After}[1+cmp.Or(cmp.Compare(x.step, y.step), cmp.Compare(a.Ordinal, b.Ordinal))], nil
-}
-
-// IntersectPositions implements sdk.Positions.
-func (p Positions) IntersectPositions(a, b sdk.Position) (sdk.Position, error) {
-	o, err := p.ComparePositions(a, b)
-	if o == sdk.After {
-		return b, err
-	}
-	return a, err
-}
-
-// UpgradePosition implements sdk.Positions.
-func (Positions) UpgradePosition(p sdk.Position) (sdk.Position, error) {
-	_, err := placeOf(p)
-	return p, err
-}
+var _ sdk.Positions = positions

@@ -56,7 +56,7 @@ type table struct {
 
 // New returns a reader of the database.
 func New(db scan.Database, cfg Config) *Reader {
-	return &Reader{cfg: cfg, db: db, seed: maphash.MakeSeed()}
+	return &Reader{Positions: positions, cfg: cfg, db: db, seed: maphash.MakeSeed()}
 }
 
 // Check implements sdk.Connector.
@@ -131,7 +131,7 @@ func (r *Reader) Open(ctx context.Context, _ sdk.Execution, points []sdk.Point, 
 		p := place{at: map[string][]byte{}}
 		if !points[i].Position.IsZero() {
 			var err error
-			if p, err = placeOf(points[i].Position); err != nil {
+			if p, err = r.Place(points[i].Position); err != nil {
 				return err
 			}
 		}
@@ -308,7 +308,7 @@ func and(a, b string) string {
 // lie behind it.
 func (r *Reader) deliver(out *batch.Builder, t *table, rows []batch.Event, to []byte) error {
 	after := place{at: r.here.at}
-	tx := batch.Tx{Begins: true, Start: r.here.append(nil), Committed: time.Now().UnixMicro(), ID: t.schema.Name()}
+	tx := batch.Tx{Begins: true, Start: r.here.Append(nil, 0), Committed: time.Now().UnixMicro(), ID: t.schema.Name()}
 	if to != nil {
 		after.at = maps.Clone(r.here.at)
 		after.at[t.schema.Name()] = to
@@ -341,7 +341,7 @@ func (r *Reader) deliver(out *batch.Builder, t *table, rows []batch.Event, to []
 		t.seen[maphash.Bytes(r.seed, rows[i].After.Data())] = true
 	}
 	r.here = after
-	return out.EndTx(true, nil, after.append(nil))
+	return out.EndTx(true, nil, after.Append(nil, 0))
 }
 
 // cover are the points that have the rows of a table up to a place.

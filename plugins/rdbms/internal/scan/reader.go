@@ -48,7 +48,9 @@ type Reader struct {
 }
 
 // NewReader returns a reader of the database.
-func NewReader(db Database, opt Options) *Reader { return &Reader{db: db, opt: opt} }
+func NewReader(db Database, opt Options) *Reader {
+	return &Reader{Positions: positions, db: db, opt: opt}
+}
 
 // Check implements sdk.Connector.
 func (r *Reader) Check(ctx context.Context) ([]sdk.Finding, error) { return r.db.Check(ctx) }
@@ -78,7 +80,7 @@ func (r *Reader) Open(ctx context.Context, _ sdk.Execution, points []sdk.Point, 
 			r.points = append(r.points, place{})
 			continue
 		}
-		pl, err := placeOf(p)
+		pl, err := r.Place(p)
 		if err != nil {
 			return err
 		}
@@ -189,7 +191,7 @@ func (r *Reader) deliver(out *batch.Builder, c *Chunk) error {
 	tx := batch.Tx{Begins: !r.whole, Ordinal: r.next, Committed: time.Now().UnixMicro(), ID: s.Name()}
 	if !r.whole {
 		tx.Ordinal = 0
-		r.start = r.here.append(nil)
+		r.start = r.here.Append(nil, 0)
 	}
 	tx.Start = r.start
 	var step uint64
@@ -227,7 +229,7 @@ func (r *Reader) deliver(out *batch.Builder, c *Chunk) error {
 	r.whole, r.next = false, 0
 	to.step = step
 	r.here = to
-	return out.EndTx(true, nil, to.append(nil))
+	return out.EndTx(true, nil, to.Append(nil, 0))
 }
 
 // Copy appends the rows of the chunk to an open transaction entry, and returns
