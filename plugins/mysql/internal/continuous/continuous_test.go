@@ -130,10 +130,11 @@ func overConnection(t *testing.T, kind string, which alltypes.Server, options []
 		srv.Restart()
 		return g.src.Recover(g.ctx, g.db)
 	})
-	if err := g.lives(50, 650, away); err != nil {
+	err := g.lives(50, 650, away)
+	<-killed
+	if err != nil {
 		return err
 	}
-	<-killed
 	return g.end()
 }
 
@@ -178,10 +179,11 @@ func failover(t *testing.T, kind string, which alltypes.Server, options []string
 		g.at.Store(b.Addr())
 		return nil
 	})
-	if err := g.lives(50, 650, away); err != nil {
+	err := g.lives(50, 650, away)
+	<-moved
+	if err != nil {
 		return err
 	}
-	<-moved
 	select {
 	case err := <-g.broken:
 		return err

@@ -69,7 +69,7 @@ func (r *Reader) tableMap(ev *binlog.Event) error {
 	}
 	def := r.hist.Get(tm.Database, tm.Table)
 	key := string(ev.Body[n:])
-	if l := r.tables.layouts[key]; l != nil && r.tables.defs[key] == def {
+	if l := r.tables.layouts[key]; l != nil && (r.tables.defs[key] == def || broken("mysql-stale-layout")) {
 		t.layout = l
 		r.tables.current[schema.Name{Database: tm.Database, Table: tm.Table}] = l.Schema
 		return nil
