@@ -36,7 +36,7 @@ func TestContinuousChain(t *testing.T) {
 
 func chain(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
 	program := build(t)
-	options = append(options[:len(options):len(options)], "--log-slave-updates=1", "--relay-log-recovery=1")
+	options = append(options[:len(options):len(options)], following...)
 	a, b, target := stack.Start(t, kind, options...), stack.Start(t, kind, options...), stack.Start(t, kind)
 	g := newRig(t, which, a, seed)
 	t.Cleanup(func() { keep(t, a) })

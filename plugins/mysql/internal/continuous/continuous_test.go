@@ -151,7 +151,7 @@ func (g *rig) end() error {
 // failover: reading begins at the server that follows, which is killed; then all
 // sessions and the reader go over to it when the other is killed.
 func failover(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
-	options = append(options[:len(options):len(options)], "--log-slave-updates=1", "--relay-log-recovery=1")
+	options = append(options[:len(options):len(options)], following...)
 	a, b := stack.Start(t, kind, options...), stack.Start(t, kind, options...)
 	g := newRig(t, which, a, seed)
 	t.Cleanup(func() { keep(t, a) })

@@ -8,6 +8,10 @@ import (
 	"github.com/datalink-go/datalink/examples/stack"
 )
 
+// following are options of servers of which one follows another. Where what it applies
+// waits for an XA transaction, it is to try again soon.
+var following = []string{"--log-slave-updates=1", "--relay-log-recovery=1", "--innodb-lock-wait-timeout=2"}
+
 // follow makes b follow a by GTID.
 func follow(a, b *stack.Server) {
 	a.SQL("CREATE USER repl@'%' IDENTIFIED BY 'p'; GRANT REPLICATION SLAVE ON *.* TO repl@'%';")
@@ -20,15 +24,15 @@ func follow(a, b *stack.Server) {
 
 // level waits until b has all that a has.
 func level(a, b *stack.Server) error {
-	query, wait := "SELECT @@gtid_executed", "SELECT WAIT_FOR_EXECUTED_GTID_SET('%s', 30)"
+	query, wait := "SELECT @@gtid_executed", "SELECT WAIT_FOR_EXECUTED_GTID_SET('%s', 60)"
 	if a.Kind == "mariadb" {
-		query, wait = "SELECT @@gtid_binlog_pos", "SELECT MASTER_GTID_WAIT('%s', 30)"
+		query, wait = "SELECT @@gtid_binlog_pos", "SELECT MASTER_GTID_WAIT('%s', 60)"
 	}
 	at := strings.NewReplacer("\n", "", `\n`, "", " ", "").Replace(a.SQL(query, "-N"))
 	begun := time.Now()
 	if out := strings.TrimSpace(b.SQL(fmt.Sprintf(wait, at), "-N")); out != "0" {
-		status := "SHOW REPLICA STATUS\\G"
-		return fmt.Errorf("after %s the second server does not have %s (%s):\n%s", time.Since(begun), at, out, b.SQL(status))
+		status := b.SQL("SHOW REPLICA STATUS; SHOW FULL PROCESSLIST", "-E")
+		return fmt.Errorf("after %s the second server does not have %s (%s):\n%s", time.Since(begun), at, out, status)
 	}
 	return nil
 }
