@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -220,6 +221,9 @@ func (r *Reader) fault(err error) error {
 			code, advice = c.code, c.advice
 			break
 		}
+	}
+	if code == sdk.CodeInternal && errors.Is(err, server.ErrBroken) {
+		return sdk.Faultf(sdk.CodeUnavailable, "%v", err).Suggest("see whether the server runs and can be reached").Retry()
 	}
 	f = sdk.Faultf(code, "%v", err)
 	f.Suggestion = advice

@@ -49,3 +49,6 @@ var ErrNoTLS = errors.New("the server offers no TLS")
 
 // ErrAuth is wrapped where the way of login is not possible.
 var ErrAuth = errors.New("login")
+
+// ErrBroken is wrapped where a connection was lost in the middle of an exchange.
+var ErrBroken = errors.New("connection")

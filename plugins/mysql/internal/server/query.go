@@ -106,7 +106,7 @@ func (c *Conn) run(ctx context.Context, sql string, res *Result, f func([]Column
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		c.broken = fmt.Errorf("connection to %s: %w", c.Address, err)
+		c.broken = fmt.Errorf("%w to %s: %w", ErrBroken, c.Address, err)
 		return c.broken
 	}
 	if err != nil {
