@@ -48,6 +48,7 @@ type Switches struct {
 	LaneWaitOff     bool // changes do not wait for those in other lanes that they are tied to
 	TiesOff         bool // changes are merged and put in one segment whatever they are tied to
 	SettleOff       bool // a commit whose answer is lost counts as one without effect
+	WatchOff        bool // keys that change between ranges which become one are not collected
 }
 
 // Clock is the time as the engine sees it.

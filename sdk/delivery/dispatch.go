@@ -288,7 +288,7 @@ func (d *dispatcher) event(q *request, i, at int) error {
 					l.unstage()
 					return err
 				}
-			case p.table.read || kind == batch.Read:
+			case p.table.watched() || kind == batch.Read:
 				d.see(&x.ev, p)
 			}
 			if len(x.ev.OldKey) > 0 && splits(p, &x.ev) {

@@ -22,6 +22,11 @@ type table struct {
 	last    *plan
 }
 
+// watched reports whether the keys that change are collected: while the rows of a
+// range come, and from the first to the last of ranges that become one, since what
+// the stream adds to a range that was read already is not among any range's rows.
+func (t *table) watched() bool { return t.read || t.joining }
+
 // ref is the referenced side of a foreign key.
 type ref struct {
 	columns []string

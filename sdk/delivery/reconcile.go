@@ -11,7 +11,9 @@ import (
 // the range that ends them.
 func (d *dispatcher) see(ev *batch.Event, p *plan) {
 	t := p.table
-	t.read = true
+	if t.read = t.read || ev.Kind == batch.Read; d.run.cfg.Switches.WatchOff && !t.read {
+		return
+	}
 	if len(ev.Key) == 0 || ev.Kind == batch.Delete {
 		return
 	}
@@ -27,7 +29,8 @@ func (d *dispatcher) see(ev *batch.Event, p *plan) {
 // the range's rows are. It reports false where nothing is to be done now.
 func (d *dispatcher) reconcile(x *item, p *plan) (bool, error) {
 	t := p.table
-	seen, over := t.seen, t.over
+	told, over := t.seen, t.over
+	seen := told
 	t.seen, t.read, t.over = nil, false, false
 	r, err := x.ev.KeyRange()
 	if err != nil {
@@ -35,7 +38,10 @@ func (d *dispatcher) reconcile(x *item, p *plan) (bool, error) {
 	}
 	switch {
 	case r.Keys != nil && (over || d.partial):
-		seen = copies(nil, r.Keys)
+		if seen = copies(nil, r.Keys); t.joining && !over {
+			seen = append(seen, told...)
+		}
+		t.joining = t.joining && !over // changes between ranges may be missing
 	case over:
 		return false, sdk.Faultf(sdk.CodeTooLarge, "snapshot range of %s: it has more than %d keys, and rows that only the target has cannot be told", t.name, d.run.cfg.Seen).
 			Suggest("read the table in smaller ranges")

@@ -27,7 +27,7 @@ func (d *dispatcher) spread(q *request, i, at int) error {
 	if err != nil {
 		return err
 	}
-	if p.table.read || ev.Kind == batch.Read {
+	if p.table.watched() || ev.Kind == batch.Read {
 		d.see(ev, p)
 	}
 	l := d.laneOf(p, ev.Key)
@@ -143,7 +143,7 @@ func (d *dispatcher) unitEvent(q *request, i, at int) error {
 		if ok, err := d.reconcile(&x, p); err != nil || !ok {
 			return err
 		}
-	case p.table.read || x.ev.Kind == batch.Read:
+	case p.table.watched() || x.ev.Kind == batch.Read:
 		d.see(&x.ev, p)
 	}
 	if !x.ev.Kind.IsRow() {

@@ -18,8 +18,8 @@ func recordsFromEnv(otherwise int) int {
 }
 
 // withEnv adds the switches that DATALINK_SWITCH names, a comma-separated list
-// of skip-off, merge-across-wait, lane-wait-off, ties-off and settle-off. Other names belong
-// to other components.
+// of skip-off, merge-across-wait, lane-wait-off, ties-off, settle-off and watch-off.
+// Other names belong to other components.
 func (s Switches) withEnv() Switches {
 	for _, name := range strings.Split(os.Getenv("DATALINK_SWITCH"), ",") {
 		switch name {
@@ -33,6 +33,8 @@ func (s Switches) withEnv() Switches {
 			s.TiesOff = true
 		case "settle-off":
 			s.SettleOff = true
+		case "watch-off":
+			s.WatchOff = true
 		}
 	}
 	if s != (Switches{}) {

@@ -195,8 +195,7 @@ func databaseItem(db string, d schema.Default, version uint64) batch.StateItem {
 // settled forgets a doubt.
 func (r *Reader) settled(n schema.Name) {
 	delete(r.doubts, n)
-	r.doubted++
-	r.unsavedItems = append(r.unsavedItems, batch.StateItem{Key: doubtKey + n.String(), Version: r.doubted, Deleted: true})
+	r.unsavedItems = append(r.unsavedItems, batch.StateItem{Key: doubtKey + n.String(), Version: r.live.nextVersion(), Deleted: true})
 }
 
 // restoreDoubt puts back what was not compared yet.
@@ -209,7 +208,6 @@ func (r *Reader) restoreDoubt(it *batch.StateItem) error {
 		r.doubts = map[schema.Name]*doubt{}
 	}
 	r.doubts[n] = &doubt{}
-	r.doubted = max(r.doubted, it.Version)
 	return nil
 }
 
@@ -239,9 +237,8 @@ func (r *Reader) changed(out *batch.Builder, c *schema.Change) error {
 	if err != nil {
 		return err
 	}
-	r.doubted++
 	r.begin1(out)
-	return out.StateItem(&batch.StateItem{Key: doubtKey + c.Table.String(), Version: r.doubted, Value: value})
+	return out.StateItem(&batch.StateItem{Key: doubtKey + c.Table.String(), Version: r.live.nextVersion(), Value: value})
 }
 
 // compareLayout holds a layout by statements against the server's at the same

@@ -55,6 +55,7 @@ type live struct {
 	fresh         bool   // text, or before and after, are of set
 	tags          map[string]string
 	prepared      map[string]prepared
+	version       uint64 // of the last state item that is no layout
 	weaver        *snapshot.Weaver
 	woven         atomic.Pointer[snapshot.Weaver] // the same, for calls that come beside Next
 	next          snapshot.Next                   // what the weaver said last

@@ -46,7 +46,9 @@ func (r *Reader) Snapshot(ctx context.Context, q sdk.SnapshotRequest) (sdk.Snaps
 		return out, err
 	}
 	if q.Pause || q.Resume {
-		w.Pause(q.Pause)
+		if err := w.Pause(ctx, q.Pause); err != nil {
+			return out, err
+		}
 	}
 	if len(q.Tables) > 0 {
 		for _, t := range q.Tables {

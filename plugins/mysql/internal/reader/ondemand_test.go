@@ -70,9 +70,24 @@ func TestOnDemand(t *testing.T) {
 			_ = p.r.Close(t.Context())
 			p = pull(t, cfg, []sdk.Point{{Position: at}}, state)
 			p.model = m
+			s.SQL("INSERT INTO s.other VALUES (2);")
+			p.until("the stream", p.has("s.other", 1))
+			p.beside(func(ctx context.Context) error {
+				st, err := p.r.Snapshot(ctx, sdk.SnapshotRequest{})
+				if err == nil && (!st.Paused || len(p.rows("s.t")) != 1) {
+					err = fmt.Errorf("paused %v after a restart, %d rows", st.Paused, len(p.rows("s.t")))
+				}
+				if err == nil {
+					_, err = p.r.Snapshot(ctx, sdk.SnapshotRequest{Resume: true})
+				}
+				return err
+			})
+			if it := p.state["snapshot-paused"]; !it.Deleted {
+				t.Errorf("the state says paused after it went on: %+v", it)
+			}
 			p.until("the rows", p.has("s.t", 6))
 			p.until("its end", func() bool { return !p.r.live.weaver.Active() })
-			if p.model.tables["s.other"] != nil {
+			if len(p.rows("s.other")) != 1 {
 				t.Error("a table that was not asked for came as well")
 			}
 			p.beside(func(ctx context.Context) error {

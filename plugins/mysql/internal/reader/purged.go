@@ -69,7 +69,7 @@ func (r *Reader) takeAnew() {
 // anewStep tells the state how far it is.
 func (r *Reader) anewStep(out *batch.Builder) error {
 	l := r.live
-	item := batch.StateItem{Key: anewKey, Version: 2 * r.xaVersion(), Value: []byte("1")}
+	item := batch.StateItem{Key: anewKey, Version: l.nextVersion(), Value: []byte("1")}
 	switch l.anew {
 	case anewBegun:
 		l.anew = anewAsked
@@ -80,7 +80,7 @@ func (r *Reader) anewStep(out *batch.Builder) error {
 			return nil
 		}
 		l.anew = anewNone
-		item.Version, item.Deleted = item.Version+1, true
+		item.Deleted = true
 	}
 	if err := out.BeginTx(batch.Tx{Begins: true}); err != nil {
 		return err

@@ -54,7 +54,6 @@ type Reader struct {
 	first    bool          // no position was given to Open and none was told yet
 	unsaved  []schema.Name // layouts that the state does not have yet
 	doubts   map[schema.Name]*doubt
-	doubted  uint64 // version of the last state item of a doubt
 	// unsavedItems are further items that the state does not have yet.
 	unsavedItems []batch.StateItem
 	asked        time.Time // when the server was asked for layouts last
@@ -234,7 +233,7 @@ func (r *Reader) reset() {
 	r.tables = newTables()
 	r.hist = schema.NewHistory()
 	r.online = map[schema.Name]*online{}
-	r.unsaved, r.unsavedItems, r.doubts, r.doubted, r.asked = nil, nil, nil, 0, time.Time{}
+	r.unsaved, r.unsavedItems, r.doubts, r.asked = nil, nil, nil, time.Time{}
 	r.origins = newOrigins(r.cfg.IgnoreOrigins)
 	r.xa = map[string]span{}
 	r.silent = 0

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/sdk"
@@ -58,14 +60,20 @@ func (r *Reader) preparedLive(out *batch.Builder) error {
 	to.off = binlog.EndOf(t.bounds.Next, t.bounds.End)
 	t.covers = r.coverLive(t.covers[:0], to)
 	r.begin1(out)
-	if err := out.StateItem(&batch.StateItem{Key: xaKey + id, Version: r.xaVersion(), Value: value}); err != nil {
+	if err := out.StateItem(&batch.StateItem{Key: xaKey + id, Version: r.live.nextVersion(), Value: value}); err != nil {
 		return err
 	}
 	return r.finish(out)
 }
 
-// xaVersion is the version of the next item: places of the log rise.
-func (r *Reader) xaVersion() uint64 { return r.here.number<<40 | uint64(r.here.off)&(1<<40-1) }
+// nextVersion is the version of the next item: above all that were restored, and
+// by the clock above those of items that were dropped, which are not restored. A
+// place of the log does not do, since the log of another server, or one that was
+// begun anew, may stand before it.
+func (l *live) nextVersion() uint64 {
+	l.version = max(l.version+1, uint64(time.Now().UnixMicro()))
+	return l.version
+}
 
 // endPrepared drops the note of a transaction that is committed or rolled back.
 func (r *Reader) endPrepared(out *batch.Builder, id string) error {
@@ -77,7 +85,7 @@ func (r *Reader) endPrepared(out *batch.Builder, id string) error {
 	}
 	delete(r.live.prepared, id)
 	r.begin1(out)
-	return out.StateItem(&batch.StateItem{Key: xaKey + id, Version: r.xaVersion(), Deleted: true})
+	return out.StateItem(&batch.StateItem{Key: xaKey + id, Version: r.live.nextVersion(), Deleted: true})
 }
 
 // commitLive reads the rows of a prepared transaction from the server's log again.
@@ -161,6 +169,9 @@ func (r *Reader) restorePrepared(state []batch.StateItem) error {
 	r.live.prepared = map[string]prepared{}
 	for i := range state {
 		it := &state[i]
+		if it.Key == anewKey || strings.HasPrefix(it.Key, xaKey) || strings.HasPrefix(it.Key, doubtKey) {
+			r.live.version = max(r.live.version, it.Version)
+		}
 		if len(it.Key) <= len(xaKey) || it.Key[:len(xaKey)] != xaKey || it.Deleted {
 			continue
 		}

@@ -255,8 +255,7 @@ func (w *Weaver) end(out *batch.Builder, p *piece) error {
 			return err
 		}
 	}
-	w.version++
-	it, err := t.item(w.version)
+	it, err := t.item(w.nextVersion())
 	if err != nil {
 		return err
 	}
@@ -330,13 +329,16 @@ func (w *Weaver) state(out *batch.Builder) error {
 		if w.open != nil || t.stated || t.phase == Pending && !t.asked && len(t.touched) == 0 {
 			continue
 		}
-		w.version++
-		it, err := t.item(w.version)
+		it, err := t.item(w.nextVersion())
 		if err != nil {
 			return err
 		}
 		items = append(items, it)
 		t.stated = true
+	}
+	if !w.pauseStated && w.open == nil {
+		items = append(items, &batch.StateItem{Key: pauseKey, Version: w.nextVersion(), Value: []byte("1"), Deleted: !w.paused})
+		w.pauseStated = true
 	}
 	waiting := slices.ContainsFunc(w.requests, func(q *request) bool { return q.end == nil })
 	if len(items) == 0 && !waiting || w.open != nil {

@@ -35,7 +35,6 @@ func (w *Weaver) Request(ctx context.Context, match func(database, table string)
 	if err != nil {
 		return nil, err
 	}
-	q := &request{done: make(chan struct{})}
 	w.mu.Lock()
 	w.parents = parents
 	var out []string
@@ -47,19 +46,31 @@ func (w *Weaver) Request(ctx context.Context, match func(database, table string)
 			w.put(t)
 		}
 	}
+	q := w.ask()
+	w.mu.Unlock()
+	return out, w.stored(ctx, q)
+}
+
+// ask notes a request. Called with mu held.
+func (w *Weaver) ask() *request {
+	q := &request{done: make(chan struct{})}
 	w.requests = append(w.requests, q)
 	w.active.Store(true)
 	w.cond.Broadcast()
-	w.mu.Unlock()
 	w.signal()
+	return q
+}
+
+// stored waits until a request is stored with the progress.
+func (w *Weaver) stored(ctx context.Context, q *request) error {
 	select {
 	case <-q.done:
-		return out, nil
+		return nil
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
-		return nil, sdk.Faultf(sdk.CodeDeadline, "the request is under way, but no writer has stored it yet").
+		return sdk.Faultf(sdk.CodeDeadline, "the request is under way, but no writer has stored it yet").
 			Suggest("ask again: what is under way is not begun anew")
 	}
 }
@@ -80,13 +91,17 @@ func (w *Weaver) Durable(passed func(position []byte) bool) {
 	w.requests = rest
 }
 
-// Pause stops reading after the chunks that are being read, or goes on.
-func (w *Weaver) Pause(on bool) {
+// Pause stops reading after the chunks that are being read, or goes on. It returns
+// once that is stored with the progress, so that a restart keeps it.
+func (w *Weaver) Pause(ctx context.Context, on bool) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.paused = on
-	w.started, w.handed = time.Now(), 0
-	w.cond.Broadcast()
+	if w.paused != on {
+		w.paused, w.pauseStated = on, false
+		w.started, w.handed = time.Now(), 0
+	}
+	q := w.ask()
+	w.mu.Unlock()
+	return w.stored(ctx, q)
 }
 
 // Status is how far the snapshots are.

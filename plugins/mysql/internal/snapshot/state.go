@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
@@ -14,6 +15,9 @@ import (
 
 // itemPrefix begins the keys of the state items of tables.
 const itemPrefix = "snapshot:"
+
+// pauseKey is the state item that says that reading is paused.
+const pauseKey = "snapshot-paused"
 
 // Phases of a table's snapshot.
 const (
@@ -62,6 +66,13 @@ func itemKey(n schema.Name) string {
 	return itemPrefix + n.String()
 }
 
+// nextVersion is the version of the next item: above all that were restored, and
+// by the clock above those of items that were dropped, which are not restored.
+func (w *Weaver) nextVersion() uint64 {
+	w.version = max(w.version+1, uint64(time.Now().UnixMicro()))
+	return w.version
+}
+
 // item is the state item of the table as it will be once the piece that is being
 // handed over is stored.
 func (t *table) item(version uint64) (*batch.StateItem, error) {
@@ -83,6 +94,10 @@ func (t *table) item(version uint64) (*batch.StateItem, error) {
 func (w *Weaver) Restore(state []batch.StateItem) error {
 	for i := range state {
 		it := &state[i]
+		if it.Key == pauseKey {
+			w.version, w.paused = max(w.version, it.Version), !it.Deleted
+			continue
+		}
 		if !strings.HasPrefix(it.Key, itemPrefix) || it.Deleted {
 			continue
 		}

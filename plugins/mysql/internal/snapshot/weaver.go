@@ -36,6 +36,8 @@ type Weaver struct {
 	busy     int // workers that have a job
 	exclude  bool
 	paused   bool
+	// pauseStated: the stream says whether reading is paused as it is.
+	pauseStated bool
 	listing  bool // the server's tables are not listed yet
 	fault    error
 	started  time.Time
@@ -71,7 +73,7 @@ func New(cfg Config, src Source, log *slog.Logger) *Weaver {
 	}
 	w := &Weaver{
 		cfg: cfg.withDefaults(), src: src, log: log, ready: make(chan struct{}, 1), tables: map[schema.Name]*table{},
-		ids: firstID, step: cfg.Step, listing: cfg.All, started: time.Now(),
+		ids: firstID, step: cfg.Step, listing: cfg.All, started: time.Now(), pauseStated: true,
 	}
 	w.cond = sync.NewCond(&w.mu)
 	w.limit.perSecond = w.cfg.MaxRowsPerSecond
@@ -251,7 +253,7 @@ func (w *Weaver) Moved() {
 
 // finish notes, after something was done, whether anything is left.
 func (w *Weaver) finish() {
-	left := w.listing || len(w.opening) > 0 || len(w.pieces) > 0 || w.now != nil || len(w.requests) > 0 || len(w.inquiries) > 0
+	left := w.listing || len(w.opening) > 0 || len(w.pieces) > 0 || w.now != nil || len(w.requests) > 0 || len(w.inquiries) > 0 || !w.pauseStated
 	for _, t := range w.order {
 		left = left || t.phase != Done || !t.stated || len(t.windows) > 0
 	}
