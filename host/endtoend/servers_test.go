@@ -1,43 +1,30 @@
 package endtoend
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/datalink-go/datalink/examples/stack"
 )
 
 // TestServers has real servers write their logs now, for inputs too large or too
-// special for a recording. It runs where the servers are installed, and with
-// REQUIRE_STACK=1.
+// special for a recording.
 func TestServers(t *testing.T) {
-	cache := os.Getenv("DATALINK_STACK")
-	if cache == "" {
-		cache = "/var/cache/datalink-stack"
-	}
-	_, noMySQL := os.Stat(filepath.Join(cache, "mysql-root", ".complete"))
-	_, noMaria := exec.LookPath("mariadbd")
 	for _, s := range []struct {
-		name, script string
-		missing      error
-		options      []string
+		name    string
+		options []string
 	}{
-		{"mysql", "mysql.sh", noMySQL, []string{"--binlog-row-metadata=MINIMAL", "--max-allowed-packet=256M"}},
-		{"mariadb", "mariadb.sh", noMaria, []string{"--binlog-row-metadata=NO_LOG", "--max-allowed-packet=256M"}},
+		{"mysql", []string{"--binlog-row-metadata=MINIMAL", "--max-allowed-packet=256M"}},
+		{"mariadb", []string{"--binlog-row-metadata=NO_LOG", "--max-allowed-packet=256M"}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			if s.missing != nil && os.Getenv("REQUIRE_STACK") == "" {
-				t.Skipf("no server is installed (%v); REQUIRE_STACK=1 installs it", s.missing)
-			}
-			dir := t.TempDir()
-			server(t, s.script, "", append([]string{"start", "--dir", dir, "--port", "0", "--", "--log-bin=live"}, s.options...)...)
-			defer server(t, s.script, "", "stop", "--dir", dir)
+			srv := stack.Start(t, s.name, append(s.options, "--log-bin=live")...)
 			for _, c := range inputs {
 				if c.only == "" || c.only == s.name {
-					server(t, s.script, "SET NAMES utf8mb4; CREATE DATABASE "+c.id+" CHARACTER SET utf8mb4; USE "+c.id+";\n"+c.sql, "sql", "--dir", dir)
+					srv.SQL("SET NAMES utf8mb4; CREATE DATABASE " + c.id + " CHARACTER SET utf8mb4; USE " + c.id + ";\n" + c.sql)
 				}
 			}
 			for _, c := range inputs {
@@ -45,7 +32,7 @@ func TestServers(t *testing.T) {
 					continue
 				}
 				t.Run(c.id+" "+c.name, func(t *testing.T) {
-					k := newTask(t, job{files: filepath.Join(dir, "data", "live.0*"), reader: `tables: ["` + c.id + `.*"]`})
+					k := newTask(t, job{files: filepath.Join(srv.Facts["datadir"], "live.0*"), reader: `tables: ["` + c.id + `.*"]`})
 					_, err := k.run()
 					if c.stops == "" && err != nil || c.stops != "" && (err == nil || !strings.Contains(err.Error(), c.stops)) {
 						t.Fatalf("it ended with %v, want %q", err, c.stops)
@@ -146,14 +133,4 @@ var inputs = []struct {
 		sql:   `CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (0); ALTER TABLE t ADD COLUMN foo JSON; INSERT INTO t VALUES (1, '{"a":1}');`,
 		query: "SELECT id, foo FROM t ORDER BY id", want: [][]string{{"0", null}, {"1", `{"a":1}`}},
 	},
-}
-
-// server runs a command of examples/stack.
-func server(t *testing.T, script, stdin string, args ...string) {
-	t.Helper()
-	cmd := exec.Command(filepath.Join(built.root, "examples", "stack", script), args...)
-	cmd.Stdin = strings.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v\n%s", script, args, err, out)
-	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,6 +37,42 @@ func TestREADME(t *testing.T) {
 		if err := os.WriteFile("README.md", []byte(text[:i]+want+text[j:]), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestEveryCase holds the table of cases to the tests: each number is the name of
+// one, or begins the name of a subtest.
+func TestEveryCase(t *testing.T) {
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(data), "<!-- cases: begin -->")
+	if table, _, _ = strings.Cut(table, "<!-- cases: end -->"); !ok {
+		t.Fatal("README.md lacks the marks of the table of cases")
+	}
+	var tests strings.Builder
+	for _, pattern := range []string{"internal/*/*_test.go", "../../host/endtoend/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, f := range files {
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(text)
+		}
+	}
+	numbers := regexp.MustCompile(`\bB\d{3}\b`).FindAllString(table, -1)
+	for _, n := range numbers {
+		if !regexp.MustCompile(`"` + n + `\b|func Test` + n + `[A-Z]`).MatchString(tests.String()) {
+			t.Errorf("no test is named %s", n)
+		}
+	}
+	if len(numbers) < 60 {
+		t.Errorf("the table has %d cases", len(numbers))
 	}
 }
 

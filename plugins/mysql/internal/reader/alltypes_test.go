@@ -22,11 +22,12 @@ func TestAllTypes(t *testing.T) {
 		{"mysql full", "mysql", []string{"--default-time-zone=-08:45"}},
 		{"mysql minimal", "mysql", []string{"--binlog-row-metadata=MINIMAL", "--default-time-zone=+05:30"}},
 		{"mariadb full", "mariadb", []string{"--default-time-zone=+13:00"}},
+		{"mariadb 11", "mariadb11", []string{"--default-time-zone=+13:00"}},
 		{"mariadb without metadata", "mariadb", []string{"--binlog-row-metadata=NO_LOG", "--default-time-zone=-08:45"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			which := alltypes.MySQL
-			if c.kind == "mariadb" {
+			if c.kind != "mysql" {
 				which = alltypes.MariaDB
 			}
 			s := stack.Start(t, c.kind, append(c.options, "--log-bin=log", "--explicit-defaults-for-timestamp=ON")...)

@@ -76,13 +76,15 @@ var fieldCases = []struct {
 
 // TestCases reads all of them over the connection, without names in the log.
 func TestCases(t *testing.T) {
-	for _, s := range []struct{ kind, option string }{{"mysql", "--binlog-row-metadata=MINIMAL"}, {"mariadb", "--binlog-row-metadata=NO_LOG"}} {
-		t.Run(s.kind, func(t *testing.T) {
+	for _, s := range []struct{ kind, server, option string }{
+		{"mysql", "mysql", "--binlog-row-metadata=MINIMAL"}, {"mariadb", "mariadb", "--binlog-row-metadata=NO_LOG"}, {"mariadb", "mariadb11", "--binlog-row-metadata=NO_LOG"},
+	} {
+		t.Run(s.server, func(t *testing.T) {
 			options := []string{s.option, "--max-allowed-packet=256M", "--log-bin-trust-function-creators=1"}
 			if s.kind == "mysql" {
 				options = append(options, "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF") // B122 mixes engines
 			}
-			srv := stack.Start(t, s.kind, options...)
+			srv := stack.Start(t, s.server, options...)
 			var script strings.Builder
 			script.WriteString("CREATE DATABASE d; CREATE TABLE d.mark (id INT PRIMARY KEY);\n")
 			for _, c := range fieldCases {

@@ -135,8 +135,17 @@ func (r *Reader) checkPrivileges(ctx context.Context, c *server.Conn, f *finding
 	} else {
 		n := 0
 		for _, row := range res.Rows {
-			if r.filter.wants(row.Text(0), row.Text(1)) {
-				n++
+			db, table := row.Text(0), row.Text(1)
+			if !r.filter.wants(db, table) {
+				continue
+			}
+			if n++; n > checkedTables {
+				continue
+			}
+			// Any privilege shows a table; layouts and snapshots need SELECT.
+			if _, err := c.Query(ctx, "SELECT 1 FROM "+server.Quote(db)+"."+server.Quote(table)+" LIMIT 0"); refused(err) {
+				f.add(sdk.Error, "privileges", fmt.Sprintf("the account may not read table %s.%s: %v", db, table, err), fmt.Sprintf("GRANT SELECT ON %s.%s TO %s", server.Quote(db), server.Quote(table), r.cfg.User))
+				n = checkedTables
 			}
 		}
 		if n == 0 {
@@ -145,6 +154,13 @@ func (r *Reader) checkPrivileges(ctx context.Context, c *server.Conn, f *finding
 				sev = sdk.Error
 			}
 			f.add(sev, "privileges", "the account sees none of the tables that are read", fmt.Sprintf("GRANT SELECT ON DATABASE.* TO %s; or see whether tables names what is there", r.cfg.User))
+		}
+	}
+	if log, err := learn(ctx, c); err == nil && log.kind == spotFile && !c.MariaDB {
+		// Without GTIDs a snapshot waits for the sessions that are committing.
+		if _, err := c.Query(ctx, "SELECT PROCESSLIST_ID FROM performance_schema.threads LIMIT 1"); refused(err) {
+			f.add(snapshotNeeds(r), "privileges", fmt.Sprintf("the account may not see which sessions are committing, which a snapshot on a server without GTIDs needs: %v", err),
+				fmt.Sprintf("GRANT SELECT ON performance_schema.threads TO %s; GRANT PROCESS ON *.* TO %s", r.cfg.User, r.cfg.User))
 		}
 	}
 	r.checkExcess(ctx, c, f)
@@ -156,6 +172,17 @@ func (r *Reader) checkPrivileges(ctx context.Context, c *server.Conn, f *finding
 		return err
 	}
 	return nil
+}
+
+// checkedTables is for how many tables it is tried whether they may be read.
+const checkedTables = 200
+
+// snapshotNeeds is how bad it is that a snapshot cannot be taken.
+func snapshotNeeds(r *Reader) sdk.Severity {
+	if r.start.snapshot {
+		return sdk.Error
+	}
+	return sdk.Warning
 }
 
 // checkExcess names privileges that an account that only reads should not have.

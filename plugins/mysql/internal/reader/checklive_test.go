@@ -38,6 +38,7 @@ func TestDoctor(t *testing.T) {
 			map[string]sdk.Severity{"binlog_format": sdk.Error, "gtid_strict_mode": sdk.Warning, "binlog_row_metadata": sdk.Warning, "privileges": sdk.Error},
 			nil,
 		},
+		{"mariadb", nil, "REPLICATION SLAVE, BINLOG MONITOR, INSERT", map[string]sdk.Severity{"privileges": sdk.Error}, nil}, // sees tables and may not read them
 		{"mariadb", []string{"--skip-log-bin"}, "SELECT", map[string]sdk.Severity{"log_bin": sdk.Error}, nil},
 	} {
 		t.Run(c.kind+strings.Join(c.options, ""), func(t *testing.T) {

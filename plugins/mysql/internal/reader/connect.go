@@ -98,6 +98,8 @@ func (r *Reader) reconnect(ctx context.Context) error {
 
 func (r *Reader) behind() time.Duration {
 	switch {
+	case r.live.patience > 0:
+		return r.live.patience
 	case len(r.live.addrs) > 1:
 		return behind
 	case r.live.kind == spotFile:
@@ -166,7 +168,10 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 	}
 	here := r.spotHere()
 	if err := f.serves(ctx, c, &here); err != nil {
-		return err
+		if !r.passOn(err, &f) {
+			return err
+		}
+		here = r.spotHere()
 	}
 	if r.cfg.Share && f.file == "" {
 		// Behind what the server says now lies nothing that its position holds.
@@ -177,7 +182,7 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 	if f.id == l.id {
 		return sdk.Faultf(sdk.CodeInvalidConfig, "serverId %d is that of the server itself", l.id).Suggest("give the task another serverId")
 	}
-	d := dump{from: here, id: l.id, uuid: l.uuid, period: l.period}
+	d := dump{from: here, id: l.id, uuid: l.uuid, period: l.period, wait: l.writeWait}
 	if err := d.start(ctx, c); err != nil {
 		return refusal(c, &here, err)
 	}
@@ -188,6 +193,9 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 		return scan.Peek(&h)
 	}); err != nil {
 		return refusal(c, &here, err)
+	}
+	if r.sw.ChecksumOff {
+		scan.Unchecked()
 	}
 	c.NoWait(true)
 	moved := l.name != "" && l.name != f.name
@@ -209,6 +217,20 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 	}
 	r.tables.forget()
 	return nil
+}
+
+// passOn reports whether a switch lets reading go on at a server that does not
+// serve the position.
+func (r *Reader) passOn(err error, f *facts) bool {
+	l := r.live
+	switch {
+	case r.sw.PurgedOff && errors.Is(err, sdk.ErrPositionPurged):
+		l.set, l.fresh = l.set.Union(&f.purged), false
+		return true
+	case errors.Is(err, sdk.ErrPositionUnknown):
+		return r.sw.ForeignOff
+	}
+	return false
 }
 
 // waitFor calls f until it has what it reads.

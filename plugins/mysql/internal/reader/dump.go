@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -39,13 +40,14 @@ type dump struct {
 	id       uint32
 	uuid     string
 	period   time.Duration
+	wait     int // seconds that the server waits for a reader that does not read; 0 = writeTimeout
 }
 
 // start begins the dump. What comes next from c are its packets.
 func (d *dump) start(ctx context.Context, c *server.Conn) error {
 	ns := strconv.FormatInt(d.period.Nanoseconds(), 10)
 	set := "SET @master_binlog_checksum = @@global.binlog_checksum, @master_heartbeat_period = " + ns +
-		", net_write_timeout = " + strconv.Itoa(writeTimeout)
+		", net_write_timeout = " + strconv.Itoa(cmp.Or(d.wait, writeTimeout))
 	if c.MariaDB {
 		// 4: GTIDs. Without it the server hides them from old replicas.
 		set += ", @mariadb_slave_capability = 4"

@@ -49,7 +49,7 @@ func (r *Reader) event(out *batch.Builder, ev *binlog.Event, b *binlog.Bounds) e
 		}
 		return r.where(r.payload(ev))
 	default:
-		if ev.Type.Known() || ev.Flags&binlog.FlagIgnorable == 0 {
+		if (ev.Type.Known() || ev.Flags&binlog.FlagIgnorable == 0) && !r.sw.UnknownOff {
 			return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: %s event inside of a transaction, which this reader does not know there", r.scan.Name(), ev.At, ev.Type).
 				Suggest("use a version of the plugin that knows server %s", r.scan.Format.Server)
 		}
@@ -75,7 +75,8 @@ func (r *Reader) rows(ev *binlog.Event, b *binlog.Bounds) error {
 	for _, u := range b.Undone {
 		undone = undone || ev.At >= u.From && ev.At < u.To
 	}
-	if t.mark != nil && !undone {
+	undone = undone && !r.sw.UndoneOff
+	if t.mark != nil && !undone && !r.sw.OriginOff {
 		return r.originOf(ev, t.mark)
 	}
 	if t.skip || r.tx.ignored {

@@ -1,9 +1,13 @@
 package reader
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -13,6 +17,7 @@ import (
 	"time"
 
 	"github.com/datalink-go/datalink/examples/stack"
+	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
@@ -22,19 +27,22 @@ type wire struct {
 	l      net.Listener
 	to     string
 	silent atomic.Bool
-	limit  atomic.Int64 // bytes from the server until connections are cut; 0 = none
+	limit  atomic.Int64            // bytes from the server until connections are cut; 0 = none
+	mangle func(event []byte) bool // changes an event of a dump in place, true = with a new checksum; nil = none
 	cuts   atomic.Int64
 	mu     sync.Mutex
 	conns  []net.Conn
 }
 
-func newWire(t *testing.T, to string) *wire {
+func newWire(t *testing.T, to string) *wire { return newMangledWire(t, to, nil) }
+
+func newMangledWire(t *testing.T, to string, mangle func(event []byte) bool) *wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{l: l, to: to}
+	w := &wire{l: l, to: to, mangle: mangle}
 	t.Cleanup(func() { _ = l.Close(); w.cut() })
 	go func() {
 		for {
@@ -51,6 +59,10 @@ func newWire(t *testing.T, to string) *wire {
 			w.conns = append(w.conns, c, s)
 			w.mu.Unlock()
 			go w.pass(s, c, false)
+			if w.mangle != nil {
+				go w.events(c, s)
+				continue
+			}
 			go w.pass(c, s, true)
 		}
 	}()
@@ -75,6 +87,29 @@ func (w *wire) pass(dst, src net.Conn, down bool) {
 			return
 		}
 		if _, err := dst.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// events passes packets on, and lets mangle see those that hold an event.
+func (w *wire) events(dst io.WriteCloser, src io.ReadCloser) {
+	defer dst.Close()
+	defer src.Close()
+	in := bufio.NewReader(src)
+	for {
+		p := make([]byte, 4)
+		if _, err := io.ReadFull(in, p); err != nil {
+			return
+		}
+		p = append(p, make([]byte, int(p[0])|int(p[1])<<8|int(p[2])<<16)...)
+		if _, err := io.ReadFull(in, p[4:]); err != nil {
+			return
+		}
+		if ev := p[min(5, len(p)):]; len(ev) > binlog.HeaderSize+4 && p[4] == 0 && int(binary.LittleEndian.Uint32(ev[9:])) == len(ev) && w.mangle(ev) {
+			binary.LittleEndian.PutUint32(ev[len(ev)-4:], crc32.ChecksumIEEE(ev[:len(ev)-4]))
+		}
+		if _, err := dst.Write(p); err != nil {
 			return
 		}
 	}

@@ -64,7 +64,7 @@ func (r *Reader) betweenLive(out *batch.Builder) error {
 			return err
 		}
 		return r.incident(ev)
-	case !ev.Type.Known() && ev.Flags&binlog.FlagIgnorable != 0:
+	case !ev.Type.Known() && (ev.Flags&binlog.FlagIgnorable != 0 || r.sw.UnknownOff):
 		err := r.scan.Next(ev)
 		r.settle(ev, made)
 		return err

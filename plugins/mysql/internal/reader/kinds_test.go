@@ -151,12 +151,9 @@ func TestCountedPositions(t *testing.T) {
 	}
 }
 
-// TestFarPosition has a transaction beyond 2 GiB of a file, most of which is a
-// hole.
-func TestFarPosition(t *testing.T) {
-	if testing.Short() {
-		t.Skip("optional: reads 2 GiB of a sparse file")
-	}
+// TestB094FarPosition has a transaction beyond 4 GiB of a file, most of which is a
+// hole, and goes on behind it.
+func TestB094FarPosition(t *testing.T) {
 	tb := pair("t", 1)
 	path := filepath.Join(t.TempDir(), "log.000001")
 	f, err := os.Create(path)
@@ -169,7 +166,7 @@ func TestFarPosition(t *testing.T) {
 	// Ignorable events of 256 MiB, of which only the heads are written.
 	at := w.Offset()
 	const size = 256 << 20
-	for range 9 {
+	for range 17 {
 		head := make([]byte, binlog.HeaderSize)
 		head[4] = 99
 		binary.LittleEndian.PutUint32(head[5:], 1)
@@ -186,14 +183,21 @@ func TestFarPosition(t *testing.T) {
 	insert(w, 2, tb, 2, 20)
 	end, _ := f.Seek(0, 1)
 	got := steps(t, Config{Files: sdk.Strings{path}}, nil, nil)
-	p, _, err := parsePlace(got[len(got)-1].end)
-	if err != nil || p.off != end || end < 1<<31 {
-		t.Errorf("the last transaction ends at %s (%v), want %d", got[len(got)-1].end, err, end)
+	last := got[len(got)-1].end
+	p, _, err := parsePlace(last)
+	if err != nil || p.off != end || end < 1<<32 {
+		t.Errorf("the last transaction ends at %s (%v), want %d", last, err, end)
+	}
+	insert(w, 3, tb, 3, 30)
+	point := []sdk.Point{{Position: sdk.Position{Format: positionFormat, Version: positionVersion, Source: []byte(last)}}}
+	again := steps(t, Config{Files: sdk.Strings{path}}, point, nil)
+	if len(again) != 1 || again[0].events[len(again[0].events)-1] != "insert t 3 30" {
+		t.Errorf("behind %s: %+v", last, again)
 	}
 }
 
-// TestNumbersOfFiles reads two files whose numbers have six and seven digits.
-func TestNumbersOfFiles(t *testing.T) {
+// TestB095NumbersOfFiles reads two files whose numbers have six and seven digits.
+func TestB095NumbersOfFiles(t *testing.T) {
 	dir, tb := t.TempDir(), pair("t", 1)
 	write(t, dir, "mysql-bin.1000000", binlogtest.Options{}, func(w *binlogtest.Writer) { insert(w, 2, tb, 2, 20) })
 	write(t, dir, "mysql-bin.999999", binlogtest.Options{}, func(w *binlogtest.Writer) {

@@ -55,7 +55,12 @@ type live struct {
 	fresh         bool   // text, or before and after, are of set
 	tags          map[string]string
 	prepared      map[string]prepared
-	version       uint64 // of the last state item that is no layout
+	patience      time.Duration // how long a server that lacks the position is given, 0 = as it is fit
+	heard         time.Time     // when something was read last, as wait saw it
+	grace         time.Time     // until when that counts as alive
+	waited        time.Time     // when wait returned last
+	writeWait     int           // see dump.wait
+	version       uint64        // of the last state item that is no layout
 	weaver        *snapshot.Weaver
 	woven         atomic.Pointer[snapshot.Weaver] // the same, for calls that come beside Next
 	next          snapshot.Next                   // what the weaver said last

@@ -2,69 +2,37 @@ package reader
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/datalink-go/datalink/examples/stack"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
 // TestLiveRecord has real servers write files anew and compares what the reader
-// makes of them with go-mysql, and with what the server itself prints. It runs
-// where the servers are installed, and with REQUIRE_STACK=1.
+// makes of them with go-mysql, and with what the server itself prints.
 func TestLiveRecord(t *testing.T) {
-	root, err := filepath.Abs("../../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache := os.Getenv("DATALINK_STACK")
-	if cache == "" {
-		cache = "/var/cache/datalink-stack"
-	}
-	_, noMySQL := os.Stat(filepath.Join(cache, "mysql-root", ".complete"))
-	_, noMaria := exec.LookPath("mariadbd")
 	for _, c := range []struct {
-		name    string
-		script  string
-		missing error
-		options []string
+		name, kind string
+		options    []string
 	}{
-		{"mysql", "mysql.sh", noMySQL, []string{"--log-bin=live"}},
-		{"mysql-minimal", "mysql.sh", noMySQL, []string{"--log-bin=live", "--binlog-row-metadata=MINIMAL", "--binlog-transaction-compression=ON"}},
-		{"mariadb", "mariadb.sh", noMaria, []string{"--log-bin=live"}},
-		{"mariadb-nolog", "mariadb.sh", noMaria, []string{"--log-bin=live", "--binlog-row-metadata=NO_LOG", "--log-bin-compress=1", "--log-bin-compress-min-len=10"}},
+		{"mysql", "mysql", nil},
+		{"mysql-minimal", "mysql", []string{"--binlog-row-metadata=MINIMAL", "--binlog-transaction-compression=ON"}},
+		{"mariadb", "mariadb", nil},
+		{"mariadb-nolog", "mariadb", []string{"--binlog-row-metadata=NO_LOG", "--log-bin-compress=1", "--log-bin-compress-min-len=10"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.missing != nil && os.Getenv("REQUIRE_STACK") == "" {
-				t.Skipf("no server is installed (%v); REQUIRE_STACK=1 installs it", c.missing)
-			}
-			dir := t.TempDir()
-			script := filepath.Join(root, "examples", "stack", c.script)
-			run := func(stdin string, args ...string) string {
-				t.Helper()
-				cmd := exec.Command(script, args...)
-				cmd.Stdin = strings.NewReader(stdin)
-				var errs strings.Builder
-				cmd.Stderr = &errs
-				out, err := cmd.Output()
-				if err != nil {
-					t.Fatalf("%s %v: %v\n%s", c.script, args, err, errs.String())
-				}
-				return string(out)
-			}
-			run("", append([]string{"start", "--dir", dir, "--port", "0", "--"}, c.options...)...)
-			defer run("", "stop", "--dir", dir)
-			run(liveSQL(strings.HasPrefix(c.name, "mariadb")), "sql", "--dir", dir)
-			files := filepath.Join(dir, "data", "live.0*")
+			srv := stack.Start(t, c.kind, append(c.options, "--log-bin=live")...)
+			srv.SQL(liveSQL(c.kind == "mariadb"))
+			files := filepath.Join(srv.Facts["datadir"], "live.0*")
 			m := newModel(t)
 			if err := collect(t, Config{Files: sdk.Strings{files}}, func(_ *batch.Tx, e *batch.Event) { m.apply(e) }); err != nil {
 				t.Fatal(err)
 			}
 			// The server prints each row as text; the model has the same.
-			printed := run("SELECT CONCAT_WS('|', id, IFNULL(s, 'NULL'), IFNULL(d, 'NULL'), IFNULL(dt, 'NULL'), IFNULL(t, 'NULL'), IFNULL(j, 'NULL'), IFNULL(e, 'NULL')) FROM live.v ORDER BY id;", "sql", "--dir", dir, "--", "-N", "--default-character-set=utf8mb4")
+			printed := srv.SQL("SELECT CONCAT_WS('|', id, IFNULL(s, 'NULL'), IFNULL(d, 'NULL'), IFNULL(dt, 'NULL'), IFNULL(t, 'NULL'), IFNULL(j, 'NULL'), IFNULL(e, 'NULL')) FROM live.v ORDER BY id;", "-N", "--default-character-set=utf8mb4")
 			want := strings.Split(strings.TrimSpace(printed), "\n")
 			got := map[string]bool{}
 			for _, r := range m.table("live.v").rows {

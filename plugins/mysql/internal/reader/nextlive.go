@@ -160,6 +160,9 @@ func (r *Reader) pauseLive(ctx context.Context, out *batch.Builder, err error) (
 		return false, err
 	}
 	l.unshare()
+	if r.sw.WholeOff && l.gather.on && r.identify() == nil {
+		l.advance(&r.group, &r.here)
+	}
 	l.hangUp()
 	l.gather.reset()
 	if !out.Empty() {
@@ -196,10 +199,14 @@ var errSilent = errors.New("nothing came for three heartbeats")
 // each period.
 func (r *Reader) wait(ctx context.Context) error {
 	l := r.live
-	now := time.Now()
-	dead := l.conn.LastRead().Add(3 * l.period)
-	if least := now.Add(l.period); dead.Before(least) {
-		dead = least // it was not read from; give it a period
+	now, last := time.Now(), l.conn.LastRead()
+	if !last.Equal(l.heard) || now.Sub(l.waited) > l.period {
+		// It was not read from meanwhile: give it a period, once.
+		l.heard, l.grace = last, now.Add(l.period)
+	}
+	dead := last.Add(3 * l.period)
+	if dead.Before(l.grace) {
+		dead = l.grace
 	}
 	until := dead
 	if t := l.told.Add(tellEvery); (r.tx.passed || l.beat) && t.Before(until) {
@@ -210,8 +217,12 @@ func (r *Reader) wait(ctx context.Context) error {
 		wake = l.weaver.Ready()
 	}
 	err := l.conn.Wait(ctx, until, wake)
+	l.waited = time.Now()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if until.Before(dead) {
+			return nil
+		}
+		if r.sw.SilenceOff {
 			return nil
 		}
 		return errSilent

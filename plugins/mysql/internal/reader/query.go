@@ -135,7 +135,7 @@ func shorten[T string | []byte](text T) string {
 
 // statement is a change that the log holds as a statement.
 func (r *Reader) statement(ev *binlog.Event, what string) error {
-	if r.cfg.OnStatement == "ignore" {
+	if r.cfg.OnStatement == "ignore" || r.sw.StmtOff {
 		return nil
 	}
 	return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: the log holds a change as a statement, not as rows: %s", r.scan.Name(), ev.At, what).

@@ -27,6 +27,7 @@ type Reader struct {
 	filter filter
 	passes filter // tables whose changes by statement are left out
 	log    *slog.Logger
+	sw     Switches
 
 	files []binlog.File
 	file  int // place in files of the open one
@@ -81,7 +82,7 @@ func New(env sdk.Env, cfg Config) (*Reader, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	s, _ := parseStart(cfg.Start, len(cfg.Address) > 0)
-	r := &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), passes: newFilter(cfg.IgnoreStmts), log: log}
+	r := &Reader{cfg: cfg, start: s, filter: newFilter(cfg.Tables), passes: newFilter(cfg.IgnoreStmts), log: log, sw: switchesFromEnv()}
 	if len(cfg.Address) > 0 {
 		r.live = &live{
 			addrs: cfg.Address, period: cfg.Heartbeat, gather: gather{dir: cfg.SpoolDir},

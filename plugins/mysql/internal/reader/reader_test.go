@@ -498,7 +498,7 @@ func TestStops(t *testing.T) {
 			w.GTID(1)
 			w.Raw([]byte{0, 0, 0, 0, 16, 1, 0, 0, 0, 31, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4})
 		}, sdk.CodeCorruptSource, "its checksum is 04030201"},
-		{"encrypted", Config{}, binlogtest.Options{Version: "10.11.1-MariaDB"}, func(w *binlogtest.Writer) { w.Event(binlog.StartEncryption, 0, make([]byte, 17)) }, sdk.CodeUnsupportedEvent, "encrypt_binlog=ON"},
+		{"B124 encrypted", Config{}, binlogtest.Options{Version: "10.11.1-MariaDB"}, func(w *binlogtest.Writer) { w.Event(binlog.StartEncryption, 0, make([]byte, 17)) }, sdk.CodeUnsupportedEvent, "encrypt_binlog=ON"},
 		{"ddl stop", Config{DDL: "stop"}, binlogtest.Options{}, func(w *binlogtest.Writer) { w.GTID(1); w.Query("d", "CREATE TABLE t (id INT)") }, sdk.CodeRefused, "a schema change of d.t, and ddl is stop"},
 		{"a table that is not read takes the place of one that is", Config{Tables: sdk.Strings{"d.t"}}, binlogtest.Options{}, func(w *binlogtest.Writer) {
 			w.GTID(1)

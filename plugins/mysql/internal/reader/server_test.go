@@ -39,7 +39,8 @@ type puller struct {
 	covered int // changes that point 0 holds
 	changes int
 	err     error
-	durable bool // everything is stored as soon as it is read
+	seen    func(*batch.Event) // every event; nil = none
+	durable bool               // everything is stored as soon as it is read
 }
 
 func pull(tb *testing.T, cfg Config, points []sdk.Point, state map[string]batch.StateItem) *puller {
@@ -64,15 +65,26 @@ func tryPull(tb *testing.T, cfg Config, points []sdk.Point, state map[string]bat
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = r.Close(context.Background()) })
+	p := newPuller(tb, r, state)
+	return p, r.Open(context.Background(), sdk.Execution{Task: tb.Name()}, points, itemsOf(state))
+}
+
+func newPuller(tb *testing.T, r *Reader, state map[string]batch.StateItem) *puller {
 	p := &puller{tb: tb, r: r, out: batch.NewBuilder(blockLimits), reg: batch.NewRegistry(), model: newModel(tb), state: maps.Clone(state)}
 	if p.state == nil {
 		p.state = map[string]batch.StateItem{}
 	}
-	var items []batch.StateItem
+	return p
+}
+
+// itemsOf lists the items that are not dropped, as a store gives them.
+func itemsOf(state map[string]batch.StateItem) (items []batch.StateItem) {
 	for _, k := range slices.Sorted(maps.Keys(state)) {
-		items = append(items, state[k])
+		if it := state[k]; !it.Deleted {
+			items = append(items, it)
+		}
 	}
-	return p, r.Open(context.Background(), sdk.Execution{Task: tb.Name()}, points, items)
+	return items
 }
 
 // next takes one block. It reports false when nothing came in time.
@@ -114,6 +126,9 @@ func (p *puller) next(d time.Duration) bool {
 				p.tb.Fatal(err)
 			}
 			next = e.Ordinal + 1
+			if p.seen != nil {
+				p.seen(&e)
+			}
 			switch e.Kind {
 			case batch.Heartbeat:
 				p.beats++

@@ -142,6 +142,11 @@ func (r *Reader) pause(out *batch.Builder) error {
 		failpoint.Hit("mysql.split")
 		_, t.ordinal = out.OpenTx()
 		t.open = false
+		if r.sw.EndOff && r.live != nil {
+			behind := r.live.set.Clone()
+			behind.Add(r.live.sourceOf(&r.group), r.group.Number)
+			return out.EndTx(false, behind.Append(nil), nil)
+		}
 		return out.EndTx(false, t.startPos, nil)
 	}
 	if t.passed && !t.begun && (r.live == nil || r.live.comparable()) {
@@ -213,7 +218,7 @@ func (r *Reader) between() error {
 	}
 	if !ev.Type.Known() {
 		if ev.Flags&binlog.FlagIgnorable != 0 {
-			return r.scan.Next(ev)
+			return r.scan.Skip(&ev.Header) // whatever its size
 		}
 		return r.unknown(ev)
 	}
@@ -239,6 +244,9 @@ func (r *Reader) rotate(ev *binlog.Event) error {
 }
 
 func (r *Reader) incident(ev *binlog.Event) error {
+	if r.sw.IncidentOff {
+		return nil
+	}
 	n, msg := binlog.DecodeIncident(ev.Body)
 	return sdk.Faultf(sdk.CodeUnsupportedEvent, "%s at offset %d: INCIDENT event %d (%s): the server says that changes are missing from its log here", r.scan.Name(), ev.At, n, msg).
 		Suggest("take the tables anew, then set a position after the incident")

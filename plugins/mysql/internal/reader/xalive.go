@@ -60,8 +60,10 @@ func (r *Reader) preparedLive(out *batch.Builder) error {
 	to.off = binlog.EndOf(t.bounds.Next, t.bounds.End)
 	t.covers = r.coverLive(t.covers[:0], to)
 	r.begin1(out)
-	if err := out.StateItem(&batch.StateItem{Key: xaKey + id, Version: r.live.nextVersion(), Value: value}); err != nil {
-		return err
+	if !r.sw.PreparedOff {
+		if err := out.StateItem(&batch.StateItem{Key: xaKey + id, Version: r.live.nextVersion(), Value: value}); err != nil {
+			return err
+		}
 	}
 	return r.finish(out)
 }

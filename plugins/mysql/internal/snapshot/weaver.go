@@ -25,25 +25,25 @@ type Weaver struct {
 	crew   sync.WaitGroup
 	limit  limiter
 
-	mu       sync.Mutex
-	cond     *sync.Cond
-	tables   map[schema.Name]*table
-	order    []*table
-	parents  map[schema.Name][]schema.Name
-	opening  []*window
-	pieces   []*piece
-	used     int // bytes of pieces
-	busy     int // workers that have a job
-	exclude  bool
-	paused   bool
+	mu      sync.Mutex
+	cond    *sync.Cond
+	tables  map[schema.Name]*table
+	order   []*table
+	parents map[schema.Name][]schema.Name
+	opening []*window
+	pieces  []*piece
+	used    int // bytes of pieces
+	busy    int // workers that have a job
+	exclude bool
+	paused  bool
 	// pauseStated: the stream says whether reading is paused as it is.
 	pauseStated bool
-	listing  bool // the server's tables are not listed yet
-	fault    error
-	started  time.Time
-	handed   uint64 // rows handed over since then
-	requests []*request
-	ids      uint32 // of the next schema
+	listing     bool // the server's tables are not listed yet
+	fault       error
+	started     time.Time
+	handed      uint64 // rows handed over since then
+	requests    []*request
+	ids         uint32 // of the next schema
 
 	inquiries []*inquiry
 	spare     []*batch.Builder
