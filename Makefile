@@ -48,7 +48,7 @@ bench: ## speed and memory as ratios to what is replaced; five minutes on a quie
 
 soak: ## 200 rounds of killing random processes; DATALINK_CRASH_SEED=… repeats a run
 	DATALINK_CRASH_ROUNDS=$${DATALINK_CRASH_ROUNDS:-200} $(GO) test -v -count=1 -timeout 60m -run TestRandomKills ./host/crashtest
-	DATALINK_CONTINUOUS=$${DATALINK_CONTINUOUS:-600} $(GO) test -v -count=1 -timeout 90m ./plugins/mysql/internal/continuous
+	DATALINK_CONTINUOUS=$${DATALINK_CONTINUOUS:-150} $(GO) test -v -count=1 -timeout 60m ./plugins/mysql/internal/continuous
 	DATALINK_SOAK=1 $(GO) test -v -count=1 -timeout 60m -run Conformance ./plugins/rdbms/internal/postgres ./plugins/rdbms/internal/mysql
 	DATALINK_LARGE=1073741824 $(GO) test -v -count=1 -timeout 20m -run TestLargeTransaction ./host/bench
 

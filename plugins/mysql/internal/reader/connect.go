@@ -200,6 +200,7 @@ func (r *Reader) begin2(ctx context.Context, c *server.Conn) error {
 	c.NoWait(true)
 	moved := l.name != "" && l.name != f.name
 	if moved {
+		l.foot = place{}
 		r.log.Warn("reading goes on at another server", "address", c.Address, "server", f.name, "before", l.name)
 	}
 	l.address.Store(&c.Address)

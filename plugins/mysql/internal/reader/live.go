@@ -36,6 +36,7 @@ type live struct {
 	set     gtid.Set
 	dom     gtid.Domains
 	step    uint64
+	foot    place // of reading that begins at the end of the log; see findFoot
 	skipTo  int64 // offset up to which events are passed over: 32 bits do not reach it
 	gather  gather
 	points  []livePoint

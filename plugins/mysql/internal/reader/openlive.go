@@ -117,6 +117,7 @@ func (r *Reader) openLive(ctx context.Context, ex sdk.Execution, points []sdk.Po
 			return r.fault(err)
 		}
 	}
+	r.findFoot(ctx, c, &f)
 	if err := r.startWeaving(state); err != nil {
 		return err
 	}

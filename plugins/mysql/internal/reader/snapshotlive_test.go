@@ -31,6 +31,11 @@ func TestStartSnapshot(t *testing.T) {
 				fmt.Fprintf(&b, "INSERT INTO s.t VALUES %s; INSERT INTO s.u VALUES %s;\n", strings.Join(t, ","), strings.Join(u, ","))
 			}
 			s.SQL(b.String())
+			idle := liveConfig("snapshot", s.Addr())
+			idle.Heartbeat *= 100
+			q := pull(t, idle, nil, nil)
+			q.until("the rows of an idle server, before its first heartbeat", func() bool { return len(q.rows("s.t")) == 3000 })
+			_ = q.r.Close(t.Context())
 			stop := make(chan struct{})
 			var writing sync.WaitGroup
 			writing.Go(func() {

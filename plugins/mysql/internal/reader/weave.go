@@ -89,7 +89,8 @@ func (l *live) stopWeaving() {
 func (r *Reader) weave(out *batch.Builder) (snapshot.Next, error) {
 	l := r.live
 	before, open := out.Len(), l.next == snapshot.More
-	next, err := l.weaver.Weave(l.ctx, out, snapshot.Place{Server: l.name, File: r.here.name(), Offset: r.here.off, GTID: l.gtidSet()})
+	here := r.reached()
+	next, err := l.weaver.Weave(l.ctx, out, snapshot.Place{Server: l.name, File: here.name(), Offset: here.off, GTID: l.gtidSet()})
 	if out.Len() > before || open {
 		r.tx.passed = false // what was appended tells the place
 	}
