@@ -18,8 +18,8 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/shopspring/decimal"
 
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/rows"
 	"github.com/datalink-go/datalink/sdk"
 	"github.com/datalink-go/datalink/sdk/batch"

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/server"
 	"github.com/datalink-go/datalink/sdk"

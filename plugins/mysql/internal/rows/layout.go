@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/binlog"
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
 	"github.com/datalink-go/datalink/plugins/mysql/internal/schema"
 	"github.com/datalink-go/datalink/sdk/batch"
 )

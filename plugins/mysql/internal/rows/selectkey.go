@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 

@@ -3,7 +3,7 @@ package schema
 import (
 	"strings"
 
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 )
 
 func (c *change1) create() {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 )
 
 // collations are the defaults that apply to columns without one of their own.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/datalink-go/datalink/plugins/mysql/internal/charset"
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 )
 
 // unique returns the place of the unique index with that name, or -1.

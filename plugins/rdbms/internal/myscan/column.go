@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/datalink-go/datalink/plugins/internal/charset"
 	"github.com/datalink-go/datalink/sdk/batch"
 )
 
@@ -20,6 +21,8 @@ type column struct {
 	bound bool
 	// ordered says that values sort as their key bytes' values do.
 	ordered bool
+	set     string         // character set in which values come; "" = UTF-8
+	decode  charset.Decode // nil where values are UTF-8 or nothing knows the set
 }
 
 // def is a row of information_schema.COLUMNS.
@@ -32,7 +35,13 @@ type def struct {
 }
 
 func newColumn(d *def, maria bool) (column, error) {
-	c := column{base: d.base, bound: true}
+	if name, ok := charset.Name(d.charset); ok {
+		d.charset = name
+	}
+	c := column{base: d.base, bound: true, set: d.charset}
+	if !charset.UTF8(c.set) {
+		c.decode = charset.For(c.set)
+	}
 	b := &c.batch
 	b.Name, b.Native, b.Default, b.SRID = d.name, d.full, d.fallback, uint32(d.srid)
 	flag := func(on bool, f batch.ColumnFlags) {
@@ -150,7 +159,7 @@ func labels(full string) []string {
 
 // put appends a value as the server sent it: numbers and times as text, all else as
 // its bytes.
-func (c *column) put(out *batch.Builder, v []byte) error {
+func (c *column) put(out *batch.Builder, v []byte, scratch *[]byte) error {
 	bad := func() error {
 		return fmt.Errorf("column %s: %q is no value of type %s", c.batch.Name, v, c.batch.Native)
 	}
@@ -192,11 +201,12 @@ func (c *column) put(out *batch.Builder, v []byte) error {
 		}
 		out.PutBytes(u)
 	case batch.String, batch.Enum, batch.Set, batch.JSON, batch.Inet:
-		if !utf8.Valid(v) {
-			out.PutRaw(c.batch.Charset, v)
+		text, ok := c.text(v, scratch)
+		if !ok {
+			out.PutRaw(c.set, v)
 			return nil
 		}
-		out.PutBytes(v)
+		out.PutBytes(text)
 	case batch.Bit:
 		// As many bytes as the width has, whatever the server sends.
 		n := int(c.batch.Length+7) / 8
@@ -212,6 +222,21 @@ func (c *column) put(out *batch.Builder, v []byte) error {
 		return bad()
 	}
 	return nil
+}
+
+// text returns characters as UTF-8, and false where they have none.
+func (c *column) text(v []byte, scratch *[]byte) ([]byte, bool) {
+	switch {
+	case c.decode != nil:
+		text, ok := c.decode((*scratch)[:0], v)
+		*scratch = text
+		return text, ok
+	case c.set == "ascii":
+		return v, !bytes.ContainsFunc(v, func(r rune) bool { return r >= utf8.RuneSelf })
+	case c.set == "", c.set == "binary", charset.UTF8(c.set):
+		return v, utf8.Valid(v)
+	}
+	return nil, false // of a character set that nothing here knows
 }
 
 // plainDecimal drops the zeros that ZEROFILL puts in front.
@@ -294,8 +319,13 @@ func clock(v []byte) (int64, bool) {
 
 // literal prints a key value for SQL.
 func literal(col *batch.Column, v *batch.Value) (string, error) {
-	if _, data, raw := v.Raw(); raw {
-		return "_binary 0x" + hex.EncodeToString(data), nil
+	if set, data, raw := v.Raw(); raw {
+		// In the column's own character set: as bytes it would compare in another
+		// order than that of ORDER BY.
+		if set == "" {
+			set = "binary"
+		}
+		return "_" + set + " 0x" + hex.EncodeToString(data), nil
 	}
 	switch col.Type {
 	case batch.Bytes:

@@ -51,7 +51,9 @@ func NewDatabase(text string, sel scan.Selection) (*Database, error) {
 			return nil, sdk.Faultf(sdk.CodeInvalidConfig, "url: unknown parameter %s", key).Suggest("tls=true, skip-verify or preferred")
 		}
 	}
-	cfg.Params = map[string]string{"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0"}
+	// Text comes in the character set of its column: the server would write ? for
+	// what has no Unicode character.
+	cfg.Params = map[string]string{"time_zone": "'+00:00'", "sql_mode": "''", "max_execution_time": "0", "character_set_results": "NULL"}
 	name := cfg.Addr
 	if cfg.DBName != "" {
 		name += "/" + cfg.DBName

@@ -14,8 +14,9 @@ import (
 )
 
 type session struct {
-	d    *Database
-	conn *sql.Conn
+	d       *Database
+	conn    *sql.Conn
+	scratch []byte
 }
 
 // Close ends the transaction with its connection.
@@ -58,7 +59,7 @@ func (s *session) Bound(ctx context.Context, t *scan.Table, lo, hi []byte, n int
 	text := fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %[1]s LIMIT 1 OFFSET %[4]d", list(t, t.Schema.Key), table(t), where, n-1)
 	var key []byte
 	err = s.query(ctx, text, cols, func(vals []sql.RawBytes) error {
-		key, err = scan.KeyOf(func(b *batch.Builder) error { return put(b, one, cols, vals) })
+		key, err = scan.KeyOf(func(b *batch.Builder) error { return s.put(b, one, cols, vals) })
 		return err
 	})
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *session) Rows(ctx context.Context, t *scan.Table, lo, hi []byte, out *b
 		text += " ORDER BY " + list(t, t.Schema.Key)
 	}
 	err = s.query(ctx, text, cols, func(vals []sql.RawBytes) error {
-		if err := put(out, t.Schema, cols, vals); err != nil {
+		if err := s.put(out, t.Schema, cols, vals); err != nil {
 			return err
 		}
 		return done()
@@ -123,17 +124,17 @@ func (s *session) query(ctx context.Context, text string, cols []*column, row fu
 	return rows.Err()
 }
 
-func put(out *batch.Builder, s *batch.Schema, cols []*column, vals []sql.RawBytes) error {
-	if err := out.BeginRow(batch.Read, s); err != nil {
+func (s *session) put(out *batch.Builder, layout *batch.Schema, cols []*column, vals []sql.RawBytes) error {
+	if err := out.BeginRow(batch.Read, layout); err != nil {
 		return err
 	}
 	out.BeginImage(batch.AfterImage)
 	for i, v := range vals {
 		if v == nil {
 			out.PutNull()
-		} else if err := cols[i].put(out, v); err != nil {
+		} else if err := cols[i].put(out, v, &s.scratch); err != nil {
 			out.DropRow()
-			return sdk.Faultf(sdk.CodeCorruptSource, "table %s: %v", s.Name(), err)
+			return sdk.Faultf(sdk.CodeCorruptSource, "table %s: %v", layout.Name(), err)
 		}
 	}
 	out.EndImage()

@@ -198,6 +198,10 @@ func rowText(t *testing.T, e *batch.Event) string {
 	var out []string
 	for i := range vals {
 		c := &e.Schema.Columns[i]
+		if set, data, raw := vals[i].Raw(); raw {
+			out = append(out, fmt.Sprintf("%s %X", set, data))
+			continue
+		}
 		switch text, ok := batch.AppendText(nil, c, &vals[i]); {
 		case vals[i].State == batch.Null:
 			out = append(out, "NULL")
@@ -247,6 +251,9 @@ func TestDatabases(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		t.Run("copy", func(t *testing.T) { testCopy(t, s) })
 		t.Run("poll", func(t *testing.T) { testPoll(t, s) })
+		if s.name == "mysql" || s.name == "mariadb" {
+			t.Run("charsets", func(t *testing.T) { testCharsets(t, s) })
+		}
 	})
 }
 
