@@ -161,11 +161,12 @@ func (s *stage) settle(patience time.Duration) (diffs map[string][]string) {
 	diffs = map[string][]string{}
 	for _, j := range s.routes {
 		var d []string
-		within(s.t, 3*patience, "the last row of "+j.name, func() bool { // after pauses of what failed
-			var ended bool
-			d, ended = j.differ()
-			return ended
-		})
+		ended := false
+		for end := time.Now().Add(3 * patience); !ended; time.Sleep(50 * time.Millisecond) { // after pauses of what failed
+			if d, ended = j.differ(); !ended && time.Now().After(end) {
+				s.t.Fatalf("the last row of %s: not within %s; differs in %d rows: %s", j.name, 3*patience, len(d), strings.Join(d[:min(len(d), 5)], "; "))
+			}
+		}
 		for end := time.Now().Add(patience); len(d) > 0 && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 			d, _ = j.differ()
 		}
