@@ -80,6 +80,7 @@ func TestCases(t *testing.T) {
 		{"mysql", "mysql", "--binlog-row-metadata=MINIMAL"}, {"mariadb", "mariadb", "--binlog-row-metadata=NO_LOG"}, {"mariadb", "mariadb11", "--binlog-row-metadata=NO_LOG"},
 	} {
 		t.Run(s.server, func(t *testing.T) {
+			skipOptional(t, s.server)
 			options := []string{s.option, "--max-allowed-packet=256M", "--log-bin-trust-function-creators=1"}
 			if s.kind == "mysql" {
 				options = append(options, "--gtid-mode=OFF", "--enforce-gtid-consistency=OFF") // B122 mixes engines
