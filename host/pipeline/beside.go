@@ -272,10 +272,13 @@ func (p *Put) Row(fill func(out *batch.Builder) error) error {
 // Rows returns how many were appended.
 func (p *Put) Rows() int { return p.n }
 
-// stand notes where the stream is after a block.
+// stand notes where the stream is after a block. A sign of life moves nothing.
 func (f *feed) stand(e *entry) {
 	f.committedAt = max(f.committedAt, e.committed)
 	n := len(e.block.Txs)
+	for n > 0 && idle(&e.block, &e.block.Txs[n-1]) {
+		n--
+	}
 	if n == 0 {
 		return
 	}
@@ -284,6 +287,20 @@ func (f *feed) stand(e *entry) {
 	if f.known {
 		f.at = sdk.Position{Format: e.last.Format, Version: e.last.Version, Source: bytes.Clone(last.End)}
 	}
+}
+
+// idle reports whether an entry is whole, without a place of its own and without
+// anything but heartbeats.
+func idle(b *batch.Block, t *batch.Tx) bool {
+	if !t.Begins || !t.Ends || len(t.End) > 0 {
+		return false
+	}
+	for i := t.First; i < t.First+t.Count; i++ {
+		if b.Kind(i) != batch.Heartbeat {
+			return false
+		}
+	}
+	return true
 }
 
 // passed reports whether the stream has delivered everything up to p, and whatever

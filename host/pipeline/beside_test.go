@@ -135,3 +135,40 @@ func TestWatch(t *testing.T) {
 		t.Error("the switch does nothing")
 	}
 }
+
+// A sign of life without a place leaves the stream where it stands: rows may follow.
+func TestStandsAfterASignOfLife(t *testing.T) {
+	f := &feed{}
+	reg := batch.NewRegistry()
+	send := func(tx batch.Tx, last int) {
+		t.Helper()
+		b := batch.NewBuilder(batch.Limits{})
+		if err := b.Heartbeat(0); err != nil {
+			t.Fatal(err)
+		}
+		b.AppendTx(tx)
+		data, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &entry{last: pos(last)}
+		if err := e.block.Decode(bytes.Clone(data), reg, batch.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		f.stand(e)
+	}
+	idle := batch.Tx{Begins: true, Ends: true}
+	send(idle, 0)
+	if f.known {
+		t.Error("a place is known although none was told")
+	}
+	send(batch.Tx{Begins: true, Ends: true, End: []byte("4")}, 4)
+	send(idle, 4)
+	if !f.known || string(f.at.Source) != "4" {
+		t.Errorf("after a sign of life at 4 it stands at %q, known %v", f.at.Source, f.known)
+	}
+	send(batch.Tx{Begins: true, Start: []byte("4")}, 4)
+	if f.known {
+		t.Error("a place is known inside of a transaction")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -75,6 +76,10 @@ func Run(ctx context.Context, cfg Config, s *State) error {
 	r.state = s
 	r.began = time.Now()
 	if s.Results == nil {
+		if cfg.Wants != nil && !slices.ContainsFunc(r.tables, func(t *batch.Schema) bool { return cfg.Wants(t.Name()) }) {
+			return sdk.Faultf(sdk.CodeUnknownTable, "none of the %d tables that the task reads is meant", len(r.tables)).
+				Suggest("name tables as the source has them, database.table; the reader's option tables says which are read")
+		}
 		r.plan()
 	}
 	for i := 0; i < len(s.Results); i++ { // it may grow
