@@ -217,7 +217,7 @@ source goes on keeping log. With --release the bookkeeping goes, too.`,
 					return err
 				}
 				if !release {
-					a.note("task %s: what it keeps at source and targets stays there, under the id %s. A replication slot of PostgreSQL, %s, keeps its server from removing log until it is dropped: "+
+					a.note("task %s: what it keeps at source and targets stays there, under the id %s. Where the source is PostgreSQL its replication slot, %s, keeps the server from removing log until it is dropped: "+
 						"SELECT pg_drop_replication_slot('%[3]s'). datalink task delete %[1]s --release would have removed all of it.", t.Name, t.UID, "datalink_"+strings.ReplaceAll(t.UID, "-", ""))
 				}
 				return a.show(map[string]any{"task": args[0], "deleted": true}, func() { a.line("task %s: deleted", args[0]) })

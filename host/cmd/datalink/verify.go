@@ -23,7 +23,8 @@ target lags is looked at again until it is settled; keys that differ are named.
 With --repair they are written again through the running task.
 
 The verification belongs to the daemon: it goes on when this command or the daemon
-is killed, and --resume goes on with one that was cancelled or failed.
+is killed. Ctrl-C and SIGTERM cancel it; --resume goes on with one that was
+cancelled or failed.
 The exit code is 5 when keys differ that were not repaired.`,
 		Example: "  datalink verify orders\n  datalink verify orders --table 'shop.*' --repair --max-rows-per-second 20000", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -23,7 +23,7 @@ type Config struct {
 	Share          bool             `config:"share" doc:"tasks of one worker that read from the same server by the same account take its log from one connection, as long as they keep up" default:"false"`
 	SpoolDir       string           `config:"spoolDir" doc:"folder for transactions above 8 MiB while they arrive; left out = that of the system"`
 	Tables         sdk.Strings      `config:"tables" doc:"tables to read, as patterns of database.table; ! excludes; left out = all but the server's own" default:"[]"`
-	Start          string           `config:"start" doc:"where to begin when there is no progress: earliest, latest, position:… or time:RFC 3339" default:"earliest"`
+	Start          string           `config:"start" doc:"where to begin when there is no progress: snapshot, earliest, latest, position:… or time:RFC 3339" default:"earliest"`
 	Snapshot       snapshot.Options `config:"snapshot" doc:"the rows that tables have at the start"`
 	DDL            string           `config:"ddl" doc:"schema changes: pass them on, leave them out, or stop at the first" enum:"apply|ignore|stop" default:"apply"`
 	Cascades       string           `config:"cascades" doc:"foreign keys whose actions the log does not hold (MariaDB, MySQL before 9.6): stop, or rely on the target to have the same keys" enum:"stop|accept" default:"stop"`
