@@ -94,6 +94,9 @@ func (d *dispatcher) tx(q *request, i int) error {
 	d.open = false
 	clear(d.moved)
 	if len(t.End) == 0 {
+		if t.Begins && signOfLife(&q.block, t) {
+			return nil // the place is what it was before
+		}
 		if d.startOK {
 			// A lane may stand here by ordinal only.
 			d.last0 = place{pos: info.within(d.next), mark: mark{q.seq, i + 1, 0}, set: true}
@@ -112,6 +115,16 @@ func (d *dispatcher) tx(q *request, i int) error {
 		return d.relane(p)
 	}
 	return nil
+}
+
+// signOfLife reports whether an entry has nothing but heartbeats.
+func signOfLife(b *batch.Block, t *batch.Tx) bool {
+	for at := t.First; at < t.First+t.Count; at++ {
+		if b.Kind(at) != batch.Heartbeat {
+			return false
+		}
+	}
+	return true
 }
 
 // begins notes where a transaction begins.

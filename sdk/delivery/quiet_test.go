@@ -62,3 +62,25 @@ func TestOnlyStateAndHeartbeats(t *testing.T) {
 		}
 	}
 }
+
+// A sign of life between transactions leaves the place known: a schema change may
+// follow, and lanes need not be brought together.
+func TestSchemaChangeAfterASignOfLife(t *testing.T) {
+	for _, lanes := range []int32{1, 2} {
+		s, sc := newSource(t), keyed(1, "t")
+		s.tx(nil, s.insert(sc, 1, "a", "x"))
+		s.must(s.b.BeginTx(batch.Tx{Begins: true}))
+		s.must(s.b.Heartbeat(1))
+		s.must(s.b.EndTx(true, nil, nil))
+		s.tx(nil, func() {
+			s.must(s.b.Change(&batch.Change{Kind: batch.DDLAddColumn, Table: "t", Statement: "alter"}))
+		})
+		db := reference.NewDatabase()
+		if _, err := deliver(t, reference.NewTransactional(db), delivery.Config{Lanes: lanes}, execution(), s.block()); err != nil {
+			t.Errorf("%d lanes: %v", lanes, err)
+		}
+		if n := len(db.Statements()); n != 1 {
+			t.Errorf("%d lanes: %d schema changes", lanes, n)
+		}
+	}
+}
