@@ -27,9 +27,7 @@ import (
 // by the seed.
 func TestContinuousChain(t *testing.T) {
 	if os.Getenv("DATALINK_CONTINUOUS") == "" {
-		k := seed() % 2
-		each(t, chain, servers[k:k+1])
-		return
+		t.Skip("optional: DATALINK_CONTINUOUS=8, and make soak, run the whole chain")
 	}
 	each(t, chain, servers)
 }
@@ -96,10 +94,18 @@ writers:
 	if err := g.quiet(); err != nil {
 		return err
 	}
-	if out, err := p.finish(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	// Caught up means that no row came for some seconds: on a busy machine the last
+	// ones may come later.
+	var tables, rows int
+	var diff string
+	for range 3 {
+		if out, err := p.finish(); err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+		if tables, rows, diff = same(b, target); diff == "" {
+			break
+		}
 	}
-	tables, rows, diff := same(b, target)
 	s := g.src
 	t.Logf("%d transactions, %d rolled back, %d by XA, %d statements, %d schema changes; killed %v; %d tables, %d rows equal", s.Committed.Load(), s.RolledBack.Load(), s.XA.Load(), s.Changes.Load(), s.Schema.Load(), killed, tables, rows)
 	if diff != "" {
@@ -226,9 +232,9 @@ func printed(name, kind string) string {
 		return "CAST(CAST(" + name + " AS DOUBLE) AS CHAR)"
 	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json":
 		return "CONVERT(" + name + " USING utf8mb4)"
-	case "bit":
+	case "bit", "tinyint", "smallint", "mediumint", "int", "bigint": // ZEROFILL is how a column is shown
 		return "CAST(" + name + " + 0 AS CHAR)"
-	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "date", "time", "datetime", "timestamp", "year", "uuid", "inet4", "inet6":
+	case "decimal", "date", "time", "datetime", "timestamp", "year", "uuid", "inet4", "inet6":
 		return "CAST(" + name + " AS CHAR)"
 	}
 	return name
