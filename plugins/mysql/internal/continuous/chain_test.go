@@ -25,12 +25,7 @@ import (
 // which one follows the other into a third. Host, plugins and servers are killed, and
 // the servers' own client prints both sides. The short form takes one kind of server,
 // by the seed.
-func TestContinuousChain(t *testing.T) {
-	if os.Getenv("DATALINK_CONTINUOUS") == "" {
-		t.Skip("optional: DATALINK_CONTINUOUS=8, and make soak, run the whole chain")
-	}
-	each(t, chain, servers)
-}
+func TestContinuousChain(t *testing.T) { each(t, chain, servers) }
 
 func chain(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
 	program := build(t)
