@@ -235,3 +235,28 @@ stack_main() {
 	*) usage ;;
 	esac
 }
+
+# unpack_root SUITE PACKAGES SIZE puts a root folder of another release of Debian
+# with these packages at $ROOT; SIZE is in megabytes.
+unpack_root() {
+	command -v debootstrap >/dev/null || apt_install debootstrap
+	local mirror part=$ROOT.part log=$STACK/$NAME-install.log
+	mirror=$(debian_mirror)
+	say "unpacking ${2%%,*} of Debian $1 into $ROOT (about $3 MB)"
+	rm -rf "$part"
+	debootstrap --variant=minbase --include="$2" "$1" "$part" "$mirror" >"$log" 2>&1 ||
+		{ tail -20 "$log" >&2; die "debootstrap ended with an error; see $log"; }
+	rm -rf "$part"/var/cache/apt/archives/*.deb "$part"/var/lib/apt/lists/* "$part"/usr/share/{doc,man,locale}
+	touch "$part/.complete"
+	rm -rf "$ROOT"
+	mv "$part" "$ROOT"
+}
+
+# run_in_root sets RUN to the words before the path of a program of $ROOT.
+run_in_root() {
+	local loader triplet
+	loader=$(compgen -G "$ROOT/usr/lib*/ld-linux-*.so.*" | head -1)
+	[ -n "$loader" ] || die "no dynamic loader found in $ROOT"
+	triplet=$(basename "$(dirname "$(compgen -G "$ROOT/usr/lib/*-linux-gnu*/libc.so.6" | head -1)")")
+	RUN=("$loader" --library-path "$ROOT/usr/lib/$triplet:$ROOT/usr/lib")
+}

@@ -12,28 +12,7 @@ ROOT=$STACK/mysql-root
 
 is_installed() { [ -e "$ROOT/.complete" ]; }
 
-install_server() {
-	command -v debootstrap >/dev/null || apt_install debootstrap
-	local mirror part=$STACK/mysql-root.part
-	mirror=$(debian_mirror)
-	say "unpacking mysql-server-core of Debian unstable into $ROOT (about 650 MB)"
-	rm -rf "$part"
-	debootstrap --variant=minbase --include=mysql-server-core,mysql-client-core sid "$part" "$mirror" >"$STACK/mysql-install.log" 2>&1 ||
-		{ tail -20 "$STACK/mysql-install.log" >&2; die "debootstrap ended with an error; see $STACK/mysql-install.log"; }
-	rm -rf "$part"/var/cache/apt/archives/*.deb "$part"/var/lib/apt/lists/* "$part"/usr/share/{doc,man,locale}
-	touch "$part/.complete"
-	rm -rf "$ROOT"
-	mv "$part" "$ROOT"
-}
-
-# run_in_root sets RUN to the words before the path of a program of the root folder.
-run_in_root() {
-	local loader triplet
-	loader=$(compgen -G "$ROOT/usr/lib*/ld-linux-*.so.*" | head -1)
-	[ -n "$loader" ] || die "no dynamic loader found in $ROOT"
-	triplet=$(basename "$(dirname "$(compgen -G "$ROOT/usr/lib/*-linux-gnu*/libc.so.6" | head -1)")")
-	RUN=("$loader" --library-path "$ROOT/usr/lib/$triplet:$ROOT/usr/lib")
-}
+install_server() { unpack_root sid mysql-server-core,mysql-client-core 650; }
 
 server_paths() {
 	run_in_root
