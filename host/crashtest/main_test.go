@@ -1,13 +1,14 @@
 package crashtest
 
 import (
-	"crypto/sha256"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/datalink-go/datalink/examples/stack/programs"
 )
 
 // built are the programs under test and what all tests share.
@@ -45,44 +46,25 @@ func run(m *testing.M) int {
 
 func build(dir string) error {
 	var err error
-	if built.root, err = filepath.Abs("../.."); err != nil {
+	if built.root, err = programs.Root(); err != nil {
 		return err
 	}
-	plugins, host, tools := filepath.Join(dir, "plugins"), filepath.Join(dir, "datalink"), filepath.Join(dir, "tools")
-	for _, d := range []string{plugins, tools} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := compile(nil, "-tags", "faults", "-ldflags", "-s -w", "-o", plugins+"/", "./plugins/mysql", "./plugins/rdbms"); err != nil {
+	if built.datalink, err = programs.Build(dir, "faults", "./plugins/mysql", "./plugins/rdbms"); err != nil {
 		return err
 	}
-	list := ""
-	for _, p := range []string{"mysql", "rdbms"} {
-		data, err := os.ReadFile(filepath.Join(plugins, p))
-		if err != nil {
-			return err
-		}
-		list += fmt.Sprintf("%s=%x,", p, sha256.Sum256(data))
-	}
-	if err := compile(nil, "-tags", "faults", "-ldflags", "-s -w -X main.bundled="+list, "-o", host, "./host/cmd/datalink"); err != nil {
+	tools := filepath.Join(dir, "tools")
+	if err := os.Mkdir(tools, 0o755); err != nil {
 		return err
 	}
-	if err := compile(nil, "-o", tools+"/", "./plugins/mysql/cmd/binloggen", "./host/cmd/localregistry"); err != nil {
+	if err := programs.Compile(nil, "-o", tools+"/", "./plugins/mysql/cmd/binloggen", "./host/cmd/localregistry"); err != nil {
 		return err
 	}
 	module := filepath.Join(dir, "mask-go.wasm")
-	if err := compile([]string{"GOOS=wasip1", "GOARCH=wasm"}, "-buildmode=c-shared", "-o", module, "./examples/mask-go"); err != nil {
+	if err := programs.Compile([]string{"GOOS=wasip1", "GOARCH=wasm"}, "-buildmode=c-shared", "-o", module, "./examples/mask-go"); err != nil {
 		return err
 	}
-	built.datalink, built.binloggen = host, filepath.Join(tools, "binloggen")
+	built.binloggen = filepath.Join(tools, "binloggen")
 	return install(dir, filepath.Join(tools, "localregistry"), module)
-}
-
-func compile(env []string, args ...string) error {
-	cmd := exec.Command("go", append([]string{"build"}, args...)...)
-	cmd.Dir, cmd.Env = built.root, append(append(os.Environ(), "CGO_ENABLED=0"), env...)
-	return output(cmd)
 }
 
 func output(cmd *exec.Cmd) error {

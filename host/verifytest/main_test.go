@@ -1,7 +1,6 @@
 package verifytest
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/datalink-go/datalink/examples/stack/programs"
 )
 
 // built are the programs under test, with the tag faults.
@@ -32,33 +33,10 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-func build(dir string) error {
-	plugins := filepath.Join(dir, "plugins")
-	if err := os.Mkdir(plugins, 0o755); err != nil {
-		return err
-	}
-	if err := compile("-o", plugins+"/", "./plugins/mysql", "./plugins/rdbms", "./examples/jsonfiles"); err != nil {
-		return err
-	}
-	list := ""
-	for _, p := range []string{"mysql", "rdbms", "jsonfiles"} {
-		data, err := os.ReadFile(filepath.Join(plugins, p))
-		if err != nil {
-			return err
-		}
-		list += fmt.Sprintf("%s=%x,", p, sha256.Sum256(data))
-	}
-	built.dir, built.datalink = dir, filepath.Join(dir, "datalink")
-	return compile("-ldflags", "-s -w -X main.bundled="+list, "-o", built.datalink, "./host/cmd/datalink")
-}
-
-func compile(args ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-tags", "faults"}, args...)...)
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
-	}
-	return nil
+func build(dir string) (err error) {
+	built.dir = dir
+	built.datalink, err = programs.Build(dir, "faults", "./plugins/mysql", "./plugins/rdbms", "./examples/jsonfiles")
+	return err
 }
 
 // worker is a daemon.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	building "github.com/datalink-go/datalink/examples/stack/programs"
 	"github.com/datalink-go/datalink/plugins/hbase/internal/rpc"
 )
 
@@ -53,42 +53,14 @@ func programs(t testing.TB) (datalink, root string) {
 }
 
 func buildAll() (err error) {
-	if built.root, err = filepath.Abs("../.."); err != nil {
+	if built.root, err = building.Root(); err != nil {
 		return err
 	}
 	if built.dir, err = os.MkdirTemp("", "hbase-programs"); err != nil {
 		return err
 	}
-	plugins := filepath.Join(built.dir, "plugins")
-	if err := os.Mkdir(plugins, 0o755); err != nil {
-		return err
-	}
-	build := func(args ...string) error {
-		cmd := exec.Command("go", append([]string{"build", "-tags", "faults"}, args...)...)
-		cmd.Dir, cmd.Env = built.root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
-		}
-		return nil
-	}
-	names := []string{"mysql", "rdbms", "hbase"}
-	args := []string{"-ldflags", "-s -w", "-o", plugins + "/"}
-	for _, p := range names {
-		args = append(args, "./plugins/"+p)
-	}
-	if err := build(args...); err != nil {
-		return err
-	}
-	var list []string
-	for _, p := range names {
-		data, err := os.ReadFile(filepath.Join(plugins, p))
-		if err != nil {
-			return err
-		}
-		list = append(list, fmt.Sprintf("%s=%x", p, sha256.Sum256(data)))
-	}
-	built.datalink = filepath.Join(built.dir, "datalink")
-	return build("-ldflags", "-s -w -X main.bundled="+strings.Join(list, ","), "-o", built.datalink, "./host/cmd/datalink")
+	built.datalink, err = building.Build(built.dir, "faults", "./plugins/mysql", "./plugins/rdbms", "./plugins/hbase")
+	return err
 }
 
 // task is a task that the daemon's program runs, as often as it is killed.

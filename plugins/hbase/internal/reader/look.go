@@ -169,17 +169,6 @@ func (s *source) keyBytes(row []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := b.Finish()
-	if err != nil {
-		return nil, err
-	}
-	var blk batch.Block
-	var ev batch.Event
-	if err := blk.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
-		return nil, err
-	}
-	if err := blk.Event(0, &ev); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(ev.Key), nil
+	key, _ := b.LastKeys()
+	return bytes.Clone(key), nil
 }

@@ -2,7 +2,6 @@ package continuous
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/datalink-go/datalink/examples/stack"
+	"github.com/datalink-go/datalink/examples/stack/programs"
 	"github.com/datalink-go/datalink/plugins/mysql/alltypes"
 )
 
@@ -28,7 +28,10 @@ import (
 func TestContinuousChain(t *testing.T) { each(t, chain, servers) }
 
 func chain(t *testing.T, kind string, which alltypes.Server, options []string, seed uint64) error {
-	program := build(t)
+	program, err := programs.Build(t.TempDir(), "", "./plugins/mysql", "./plugins/rdbms")
+	if err != nil {
+		return err
+	}
 	options = append(options[:len(options):len(options)], following...)
 	a, b, target := stack.Start(t, kind, options...), stack.Start(t, kind, options...), stack.Start(t, kind)
 	g := newRig(t, which, a, seed)
@@ -233,37 +236,4 @@ func printed(name, kind string) string {
 		return "CAST(" + name + " AS CHAR)"
 	}
 	return name
-}
-
-// build compiles the program and its plugins.
-func build(t *testing.T) string {
-	t.Helper()
-	root, err := filepath.Abs("../../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	plugins := filepath.Join(dir, "plugins")
-	if err := os.Mkdir(plugins, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	compile := func(args ...string) {
-		cmd := exec.Command("go", append([]string{"build"}, args...)...)
-		cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-		}
-	}
-	compile("-o", plugins+"/", "./plugins/mysql", "./plugins/rdbms")
-	list := ""
-	for _, name := range []string{"mysql", "rdbms"} {
-		data, err := os.ReadFile(filepath.Join(plugins, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		list += fmt.Sprintf("%s=%x,", name, sha256.Sum256(data))
-	}
-	program := filepath.Join(dir, "datalink")
-	compile("-ldflags", "-s -w -X main.bundled="+list, "-o", program, "./host/cmd/datalink")
-	return program
 }

@@ -18,17 +18,6 @@ func KeyOf(put func(*batch.Builder) error) ([]byte, error) {
 	if err := b.EndTx(true, nil, nil); err != nil {
 		return nil, err
 	}
-	data, err := b.Finish()
-	if err != nil {
-		return nil, err
-	}
-	var blk batch.Block
-	var e batch.Event
-	if err := blk.Decode(data, batch.NewRegistry(), batch.Limits{}); err != nil {
-		return nil, err
-	}
-	if err := blk.Event(0, &e); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(e.Key), nil
+	key, _ := b.LastKeys()
+	return bytes.Clone(key), nil
 }
